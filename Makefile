@@ -1,0 +1,42 @@
+# make book · make serve · make test · make chapters · make lint · make site-check · make repository URL=…
+# PYTHON names the interpreter that .venv is made from (3.11 or newer); PORT is for make serve.
+PYTHON ?= python3
+PORT ?= 8000
+RUN := .venv/bin/python
+
+.PHONY: book serve test chapters lint site-check repository clean
+.DELETE_ON_ERROR:
+
+book: .venv/ready
+	@rm -rf _build/html
+	.venv/bin/jupyter-book build . --all -W -n --keep-going -q
+	@echo "The book is in _build/html: open _build/html/index.html, or make serve."
+
+serve: .venv/ready
+	@test -f _build/html/index.html || $(MAKE) --no-print-directory book
+	@echo "http://127.0.0.1:$(PORT)/  (Ctrl-C stops)"
+	@$(RUN) -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+
+test: .venv/ready
+	$(RUN) -m pytest --nbval
+
+# Runs the chapters whose code, package or outputs changed, and stores their outputs; ALL=1 runs each.
+chapters: .venv/ready
+	@$(RUN) -m tools.chapters $(if $(ALL),--all)
+
+lint: .venv/ready
+	$(RUN) -m ruff check .
+	$(RUN) -m ruff format --check .
+
+# Opens every built page in headless Chromium: no outside host, no error, nothing wider than a phone.
+site-check: .venv/ready
+	@$(RUN) -m tools.site_check
+
+repository: .venv/ready
+	@$(RUN) -m tools.repository "$(URL)"
+
+clean:
+	rm -rf _build .venv .pytest_cache .ruff_cache .hypothesis
+
+.venv/ready: requirements.txt pyproject.toml tools/setup.sh
+	@PYTHON="$(PYTHON)" sh tools/setup.sh

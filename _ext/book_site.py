@@ -1,0 +1,100 @@
+"""What the built site adds to chapters that are written in Markdown every notebook viewer knows.
+
+A chapter is read on the site, on GitHub and in Colab, and only the site understands Sphinx's own
+markup. So the chapters carry their numbers in plain text, and this extension turns them into
+anchors, which ordinary Markdown links reach:
+
+    written in a chapter                      what the site makes of it
+    ## 3.2 Learning what to match             [section 3.2](#sec-3.2)
+    $$ … \\tag{3.1} $$                         a numbered equation, [(3.1)](#eq-3.1)
+    **Figure 3.1.** What to look at …         a caption, [Figure 3.1](#fig-3.1)
+    **Exercise 3.1.** …                       [exercise 3.1](#ex-3.1)
+    [Vaswani et al. (2017)](#vaswani2017)     a link to that entry of references.bib
+
+It also serves MathJax from the site itself.
+"""
+
+import re
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
+from sphinx.application import Sphinx
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util.nodes import make_refnode
+
+BIBLIOGRAPHY = "appendix/bibliography"
+TAG = re.compile(r"\s*\\tag\{([\w.]+)\}")
+CAPTION = re.compile(r"(Figure|Exercise) (\d+\.\d+)\.")
+SECTION = re.compile(r"(\d+\.\d+) ")
+KIND = {"Figure": "fig", "Exercise": "ex"}
+
+
+def anchor(app: Sphinx, node: nodes.Element, name: str) -> None:
+    """Let ``[text](#name)`` reach ``node`` from any page; a name given twice is an error."""
+    labels = app.env.get_domain("std").anonlabels
+    if name in labels:
+        raise ValueError(f"{name} stands twice: in {labels[name][0]} and in {app.env.docname}")
+    node["ids"].insert(0, name)
+    labels[name] = (app.env.docname, name)
+
+
+def number_what_is_numbered(app: Sphinx, doctree: nodes.document) -> None:
+    """Give ids to the equations, captions, exercises and sections that carry a number."""
+    for block in doctree.findall(nodes.math_block):
+        tag = TAG.search(block.astext())
+        if tag:
+            block.children = [nodes.Text(TAG.sub("", block.astext()).strip())]
+            block["number"] = tag[1]
+            block["nowrap"] = False
+            anchor(app, block, f"eq-{tag[1]}")
+    for paragraph in doctree.findall(nodes.paragraph):
+        first = next((child for child in paragraph.children if child.astext()), None)
+        caption = isinstance(first, nodes.strong) and CAPTION.fullmatch(first.astext())
+        if caption:
+            paragraph["classes"].append(f"{caption[1].lower()}-caption")
+            anchor(app, paragraph, f"{KIND[caption[1]]}-{caption[2]}")
+    for section in doctree.findall(nodes.section):
+        title = SECTION.match(section[0].astext())
+        if title:
+            anchor(app, section, f"sec-{title[1]}")
+
+
+class Citations(SphinxPostTransform):
+    """``[Vaswani et al. (2017)](#vaswani2017)``: the words as written, linked to the entry."""
+
+    default_priority = 5  # before MyST looks the target up
+
+    def run(self, **kwargs) -> None:
+        entries = self.env.get_domain("cite").bibdata.data.entries
+        for node in list(self.document.findall(pending_xref)):
+            key = node.get("reftarget")
+            if node.get("reftype") == "myst" and key in entries:
+                words = nodes.inline("", "", *node.children)
+                link = make_refnode(
+                    self.app.builder, self.env.docname, BIBLIOGRAPHY, f"cite-{key}", words
+                )
+                node.replace_self(link)
+
+
+def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
+    """The part of MathJax that the pages can ask for: 3 MB of the package's 24."""
+    if exception is not None or app.builder.format != "html":
+        return
+    package = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
+    target = Path(app.outdir) / "_static" / "mathjax"
+    for part in ("tex-chtml.js", "input/tex/extensions", "output/chtml/fonts/woff-v2", "a11y"):
+        (target / part).parent.mkdir(parents=True, exist_ok=True)
+        copy = shutil.copytree if (package / part).is_dir() else shutil.copyfile
+        options = {"dirs_exist_ok": True} if copy is shutil.copytree else {}
+        copy(package / part, target / part, **options)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.config.mathjax_path = "mathjax/tex-chtml.js"
+    app.connect("doctree-read", number_what_is_numbered)
+    app.connect("build-finished", copy_mathjax)
+    app.add_post_transform(Citations)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

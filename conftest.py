@@ -1,0 +1,21 @@
+"""Settings that hold however pytest is called, for tests and for the chapters' kernels."""
+
+import os
+
+# One thread a process, set before torch is imported and inherited by every kernel: two threads on
+# a busy machine wait for each other, and sums come out in another order.
+os.environ["OMP_NUM_THREADS"] = "1"
+
+import pytest
+from hypothesis import settings
+
+settings.register_profile("book", deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("book")
+
+
+def pytest_runtest_setup(item):
+    if item.get_closest_marker("cuda"):
+        import torch
+
+        if not torch.cuda.is_available():
+            pytest.skip("no CUDA device here")

@@ -1,0 +1,56 @@
+import pytest
+import torch
+
+from transformer.attention import attention_weights
+from transformer.masks import causal_mask, padding_mask
+
+
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
+@pytest.mark.parametrize("pad_id", [0, 9])
+def test_padding_mask_is_true_at_words(dtype, pad_id):
+    tokens = torch.tensor([[5, 7, pad_id], [4, pad_id, pad_id]], dtype=dtype)
+    mask = padding_mask(tokens, pad_id)
+    assert mask.shape == (2, 1, 1, 3)
+    assert mask[:, 0, 0].tolist() == [[True, True, False], [True, False, False]]
+
+
+def test_padding_mask_defaults_to_zero():
+    assert padding_mask(torch.tensor([[1, 0]])).flatten().tolist() == [True, False]
+
+
+@pytest.mark.parametrize("T", [0, 1, 5])
+def test_causal_mask_is_true_at_the_past_and_the_present(T):
+    mask = causal_mask(T)
+    assert mask.dtype == torch.bool
+    assert mask.tolist() == [[s <= t for s in range(T)] for t in range(T)]
+
+
+def test_together_they_broadcast_over_heads():
+    tokens = torch.tensor([[3, 4, 5], [3, 0, 0]])
+    mask = padding_mask(tokens) & causal_mask(3)
+    x = torch.randn(2, 4, 3, 8, generator=torch.Generator().manual_seed(0))
+    weights = attention_weights(x, x, mask)
+    assert (weights > 0).sum(-1)[0, 0].tolist() == [1, 2, 3]
+    assert (weights > 0).sum(-1)[1, 0].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        (torch.zeros(3, dtype=torch.long), r"tokens must have two axes \(B, S\), got shape \(3,\)"),
+        (
+            torch.zeros(1, 2, 3, dtype=torch.long),
+            r"tokens must have two axes .* got shape \(1, 2, 3\)",
+        ),
+        (torch.zeros(2, 3), "tokens must hold integer ids, got torch.float32"),
+        (torch.zeros(2, 3, dtype=torch.bool), "tokens must hold integer ids, got torch.bool"),
+    ],
+)
+def test_tokens_that_are_no_tokens_are_refused(tokens, message, unchecked):
+    with pytest.raises(ValueError, match=message):
+        padding_mask(tokens)
+
+
+def test_a_negative_length_is_refused():
+    with pytest.raises(ValueError, match="T must not be negative, got -1"):
+        causal_mask(-1)

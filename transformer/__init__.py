@@ -1,0 +1,1 @@
+"""The Transformer, executed: one readable module for each chapter of the book."""

@@ -1,0 +1,26 @@
+"""Claims that are executed where they are made."""
+
+import numpy as np
+import torch
+from torch import Tensor
+
+
+def claim(text: str, holds: bool | np.bool_ | Tensor) -> None:
+    """Print ``✓ text`` if ``holds``, else raise AssertionError with the text.
+
+    The printed lines are what the book's ledger of claims is made of, so ``text`` is one line
+    that can be understood by itself.
+
+    Raises TypeError if ``holds`` is not one truth value: a list, a number or a forgotten call is
+    nearly always true, and a claim that cannot fail is worth nothing. Raises ValueError if
+    ``text`` is empty or longer than one line.
+    """
+    if not isinstance(text, str) or not text.strip() or "\n" in text:
+        raise ValueError(f"text must be one line that states the claim, got {text!r}")
+    if isinstance(holds, Tensor) and holds.dtype == torch.bool and holds.numel() == 1:
+        holds = holds.item()
+    if not isinstance(holds, bool | np.bool_):
+        raise TypeError(f"holds must be one truth value, got {type(holds).__name__}: {holds!r}")
+    if not holds:
+        raise AssertionError(text)
+    print(f"✓ {text}")
