@@ -54,7 +54,7 @@ def heatmap(
     ``rows`` and ``columns`` are the tick labels. Each cell carries its value with so many
     ``digits`` after the point; None leaves the numbers out. ``options`` go to ``imshow``.
     """
-    image = axes.imshow(matrix.detach().cpu(), aspect="auto", **options)
+    image = axes.imshow(matrix.detach().cpu().numpy(), aspect="auto", **options)
     axes.grid(False)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
@@ -66,7 +66,7 @@ def heatmap(
         for s, value in enumerate(row):
             red, green, blue, _ = image.cmap(image.norm(value))
             color = "white" if 0.3 * red + 0.6 * green + 0.1 * blue < 0.55 else "black"
-            text = f"{value:.{digits}f}".replace("-0", "0" if round(value, digits) == 0 else "-0")
+            text = f"{round(value, digits) + 0.0:.{digits}f}"  # + 0.0 turns -0.0 into 0.0
             axes.text(s, t, text, ha="center", va="center", color=color, fontsize=11)
 
 

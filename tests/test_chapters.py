@@ -1,0 +1,173 @@
+"""What holds for every chapter, besides that it runs (which nbval sees to)."""
+
+import copy
+import json
+import re
+
+import nbformat
+import pytest
+import yaml
+
+from tools.chapters import CHAPTERS, METADATA, ROOT, code_cells, set_up_source, stamp
+
+MEGABYTES = 1.5
+PATH = re.compile(r"(?<![\w.:/])/(?:home|Users|root|tmp|var|usr|opt|mnt|content)/|[A-Z]:\\\\Users")
+
+
+@pytest.fixture(params=CHAPTERS, ids=lambda path: path.stem, scope="module")
+def path(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def notebook(path):
+    return nbformat.read(path, as_version=4)
+
+
+def markdown(notebook):
+    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+
+
+def tags(cell):
+    return cell.metadata.get("tags", [])
+
+
+def test_there_are_chapters_and_the_toc_lists_them_all():
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text())
+    listed = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
+    assert (
+        [name for name in listed if name.startswith("chapters/")]
+        == [path.relative_to(ROOT).with_suffix("").as_posix() for path in CHAPTERS]
+        != []
+    )
+
+
+def test_is_a_valid_notebook(notebook):
+    nbformat.validate(notebook)
+    ids = [cell.id for cell in notebook.cells]
+    assert len(set(ids)) == len(ids)
+
+
+def test_was_executed_once_from_top_to_bottom(notebook):
+    counts = [cell.execution_count for cell in code_cells(notebook)]
+    assert counts == list(range(1, len(counts) + 1))
+
+
+def test_stores_no_error_and_no_warning(notebook):
+    for cell in code_cells(notebook):
+        for output in cell.outputs:
+            assert output.output_type != "error", cell.id
+            assert output.get("name") != "stderr", (cell.id, output.text)
+
+
+def test_its_stamp_is_fresh(path, notebook):
+    stored, now = notebook.metadata.get("transformer_book"), stamp(notebook)
+    assert stored, f"{path.name} has no stamp: run make chapters"
+    assert stored["made_from"] == now["made_from"], (
+        f"{path.name} or the package changed since its outputs were made: run make chapters"
+    )
+    assert stored["outputs"] == now["outputs"], (
+        f"the outputs stored in {path.name} are not those that make chapters wrote"
+    )
+
+
+def test_the_stamp_sees_every_change(notebook, tmp_path, monkeypatch):
+    before = stamp(notebook)
+    changed = copy.deepcopy(notebook)
+    code_cells(changed)[-1].source += " "
+    assert stamp(changed)["made_from"] != before["made_from"]
+    changed = copy.deepcopy(notebook)
+    picture = next(
+        o for c in code_cells(changed) for o in c.outputs if "image/png" in o.get("data", {})
+    )
+    picture.data["image/png"] = picture.data["image/png"][:-8]
+    assert stamp(changed)["outputs"] != before["outputs"]
+    package = tmp_path / "transformer" / "book"
+    package.mkdir(parents=True)
+    (package / "claims.py").write_text("# changed\n")
+    monkeypatch.setattr("tools.chapters.ROOT", tmp_path)
+    assert stamp(notebook)["made_from"] != before["made_from"]
+
+
+def test_begins_with_the_set_up_cell_of_every_chapter(notebook):
+    first = code_cells(notebook)[0]
+    assert first.id == "set-up"
+    assert first.source == set_up_source()
+    assert tags(first) == ["remove-cell"]
+    assert first.outputs == []
+
+
+def test_names_the_right_kernel_and_nothing_of_the_editor(notebook):
+    metadata = {k: v for k, v in notebook.metadata.items() if k != "transformer_book"}
+    assert metadata == METADATA
+    known = {"tags", "mystnb", "cellView", "jupyter"}
+    assert all(set(cell.metadata) <= known for cell in notebook.cells)
+
+
+def test_is_small_enough(path):
+    assert path.stat().st_size < MEGABYTES * 1e6
+
+
+def test_knows_no_path_of_a_machine(notebook):
+    cells = [{k: c[k] for k in ("source", "outputs") if k in c} for c in notebook.cells]
+    found = PATH.search(json.dumps(cells))
+    assert not found, found
+
+
+def test_cells_are_short(notebook):
+    lines = sorted(len(cell.source.splitlines()) for cell in code_cells(notebook))
+    assert lines[-1] <= 25
+    assert lines[len(lines) // 2] <= 8
+
+
+def test_outputs_are_compared_almost_everywhere(notebook):
+    cells = code_cells(notebook)
+    ignored = [cell.id for cell in cells if "nbval-ignore-output" in tags(cell)]
+    assert len(ignored) < len(cells) / 5
+    allowed = {"remove-cell", "nbval-ignore-output", "hide-cell"}
+    assert {tag for cell in cells for tag in tags(cell)} <= allowed
+    assert not any(re.search(r"#\s*(NBVAL|PYTEST_VALIDATE)_", cell.source) for cell in cells)
+
+
+def test_every_figure_has_words_for_those_who_do_not_see_it(notebook):
+    for position, cell in enumerate(notebook.cells):
+        if any("image/png" in output.get("data", {}) for output in cell.get("outputs", [])):
+            assert len(cell.metadata.mystnb.image.alt) > 40, cell.id
+            assert notebook.cells[position + 1].source.startswith("**Figure "), cell.id
+
+
+def test_numbers_run_without_a_gap(path, notebook):
+    chapter, text = int(path.name[:2]), markdown(notebook)
+    kinds = (r"^## (\d+)\.(\d+) ", r"\\tag\{(\d+)\.(\d+)\}", r"^\*\*Figure (\d+)\.(\d+)\.\*\*")
+    for kind in (*kinds, r"^\*\*Exercise (\d+)\.(\d+)\.\*\*"):
+        numbers = [(int(a), int(b)) for a, b in re.findall(kind, text, flags=re.M)]
+        assert numbers == [(chapter, n + 1) for n in range(len(numbers))] != [], kind
+    assert text.startswith(f"# {chapter}. ")
+
+
+def test_every_exercise_has_a_solution_that_runs(notebook):
+    exercises = re.findall(r"^\*\*Exercise (\d+\.\d+)\.", markdown(notebook), flags=re.M)
+    solutions = [cell for cell in code_cells(notebook) if cell.id.startswith("solution-")]
+    assert [cell.source.splitlines()[0] for cell in solutions] == [
+        f"# @title Solution {number}" for number in exercises
+    ]
+    assert 4 <= len(exercises) <= 6
+    for cell in solutions:
+        assert "hide-cell" in tags(cell)
+        assert cell.metadata.cellView == "form"
+        assert "claim(" in cell.source
+
+
+def test_has_the_length_of_a_chapter(notebook):
+    assert 2000 <= len(markdown(notebook).split()) <= 4000
+
+
+def test_claims_are_made_and_each_is_made_once():
+    claims = []
+    for path in CHAPTERS:
+        cells = code_cells(nbformat.read(path, as_version=4))
+        text = "".join(o.text for c in cells for o in c.outputs if o.output_type == "stream")
+        made = re.findall(r"^✓ (.+)$", text, flags=re.M)
+        assert len(made) >= sum(len(re.findall(r"^claim\(", c.source, re.M)) for c in cells) > 0
+        claims += made
+    assert len(set(claims)) == len(claims)

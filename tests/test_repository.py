@@ -1,0 +1,89 @@
+"""The repository is named once, in _config.yml; everything else repeats it."""
+
+import re
+import subprocess
+import tomllib
+
+import pytest
+import yaml
+
+from tools.chapters import ROOT, repository
+from tools.repository import main, parts, renamed
+
+OWNER, NAME = parts(repository())
+
+
+def tracked():
+    names = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    return [ROOT / name for name in names.stdout.split("\0") if name]
+
+
+def test_the_config_names_it_and_the_sites_address():
+    config = yaml.safe_load((ROOT / "_config.yml").read_text())
+    site = f"https://{OWNER}.github.io/{NAME}/"
+    assert config["html"]["baseurl"] == site
+    assert config["sphinx"]["config"]["ogp_site_url"] == site
+
+
+def test_the_package_names_it():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["urls"]["Source"] == repository()
+
+
+def test_the_readme_names_it():
+    readme = (ROOT / "README.md").read_text()
+    assert f"git clone {repository()}" in readme
+    assert f"colab.research.google.com/github/{OWNER}/{NAME}/blob/main/chapters/" in readme
+
+
+def test_no_file_names_another():
+    pattern = re.compile(rf"[\w-]+/{re.escape(NAME)}\b|[\w-]+\.github\.io/{re.escape(NAME)}")
+    own = {f"{OWNER}/{NAME}", f"{OWNER}.github.io/{NAME}"}
+    for path in tracked():
+        if path.suffix != ".png" and path.is_file():
+            assert set(pattern.findall(path.read_text())) <= own, path.name
+
+
+def test_a_new_name_reaches_everything(tmp_path, monkeypatch, capsys):
+    for name in (
+        "_config.yml",
+        "README.md",
+        "pyproject.toml",
+        "chapters/03_queries_keys_values.ipynb",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes((ROOT / name).read_bytes())
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    monkeypatch.setattr("tools.repository.ROOT", tmp_path)
+    assert main("https://github.com/ada/engine-notes/") == 0
+    assert len(capsys.readouterr().out.splitlines()) == 4
+    for path in tmp_path.rglob("*.*"):
+        if ".git" not in path.parts:
+            text = path.read_text()
+            assert f"{OWNER}/{NAME}" not in text
+            assert "ada/engine-notes" in text
+    assert "https://ada.github.io/engine-notes/" in (tmp_path / "_config.yml").read_text()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "",
+        "github.com/a/b",
+        "https://gitlab.com/a/b",
+        "https://github.com/a",
+        "https://github.com/a/b c",
+    ],
+)
+def test_what_is_no_repository_is_refused(url, capsys):
+    assert main(url) == 2
+    assert (
+        f"URL must look like https://github.com/OWNER/NAME, got {url!r}" in capsys.readouterr().err
+    )
+
+
+def test_renaming_touches_only_the_name():
+    text = f"x/{NAME} https://github.com/{OWNER}/{NAME}/blob"
+    assert renamed(text, (OWNER, NAME), ("a", "b")) == f"x/{NAME} https://github.com/a/b/blob"
