@@ -54,7 +54,7 @@ def number_what_is_numbered(app: Sphinx, doctree: nodes.document) -> None:
         first = next((child for child in paragraph.children if child.astext()), None)
         caption = isinstance(first, nodes.strong) and CAPTION.fullmatch(first.astext())
         if caption:
-            paragraph["classes"].append(f"{caption[1].lower()}-caption")
+            paragraph["classes"].append(f"book-{caption[1].lower()}")
             anchor(app, paragraph, f"{KIND[caption[1]]}-{caption[2]}")
     for section in doctree.findall(nodes.section):
         title = SECTION.match(section[0].astext())

@@ -16,7 +16,7 @@ def attention_weights(
     """softmax(q kᵀ / √d_k): how much each of T queries takes from each of S keys.
 
     The softmax of Vaswani et al. (2017), Eq. 1; chapter 3. Each row sums to one. ``mask``
-    broadcasts to (\\*batch, T, S), True = may attend; a row with no True is all zeros (chapter 4).
+    broadcasts to the result, True = may attend; a row without True is all zeros (chapter 4).
 
     Raises ValueError where the shapes of ``q``, ``k`` and ``mask`` do not fit.
     """
@@ -36,10 +36,10 @@ def attention(
     v: Float[Tensor, "*batch S d_v"],
     mask: Bool[Tensor, "..."] | None = None,
 ) -> Float[Tensor, "*batch T d_v"]:
-    """softmax(q kᵀ / √d_k) v: for each query, an average of the values.
+    """softmax(q kᵀ / √d_k) v: for each of T queries, an average of the S values.
 
-    Vaswani et al. (2017), Eq. 1; chapter 3. ``mask`` as in :func:`attention_weights`; a query
-    whose keys are all masked gets zeros.
+    Vaswani et al. (2017), Eq. 1; chapter 3. ``mask`` broadcasts to the (T, S) weights, True = may
+    attend; a query whose keys are all masked gets zeros.
 
     Raises ValueError where the shapes of ``q``, ``k``, ``v`` and ``mask`` do not fit.
     """
