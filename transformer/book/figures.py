@@ -76,27 +76,21 @@ def matrices(axes: Axes, *parts: str | tuple[str, tuple[str, int], tuple[str, in
     A part is an operator, or a matrix as (name, (row axis, size), (column axis, size)); the
     sizes are drawn to scale, so a shared axis is seen to fit.
     """
-    x, gap = 0.0, 1.1
+    x, gap = 0.0, 1.3
     for part in parts:
         if isinstance(part, str):
-            axes.text(x + 0.2, 0, part, ha="center", va="center", fontsize=11, linespacing=1.6)
-            x += 2 * gap
+            slot = 3.6 if len(part) > 1 else 2.2
+            axes.text(x + slot / 2 - 0.85, 0, part, ha="center", va="center", fontsize=11)
+            x += slot
             continue
         name, (row_axis, height), (column_axis, width) = part
         axes.add_patch(
             plt.Rectangle((x, -height / 2), width, height, fc="#DCEBF5", ec=BLUE, lw=1.5)
         )
         axes.text(x + width / 2, 0, name, ha="center", va="center")
-        axes.text(x - 0.2, 0, row_axis, ha="right", va="center", color=RED, fontsize=11)
-        axes.text(
-            x + width / 2,
-            height / 2 + 0.2,
-            column_axis,
-            ha="center",
-            va="bottom",
-            color=RED,
-            fontsize=11,
-        )
+        style = {"color": RED, "fontsize": 11}
+        axes.text(x - 0.2, 0, row_axis, ha="right", va="center", **style)
+        axes.text(x + width / 2, height / 2 + 0.2, column_axis, ha="center", va="bottom", **style)
         x += width + gap
     tallest = max(part[1][1] for part in parts if not isinstance(part, str))
     axes.set(xlim=(-gap, x - gap / 2), ylim=(-tallest / 2 - 0.3, tallest / 2 + 1), aspect="equal")
