@@ -72,3 +72,16 @@ def test_no_network(set_up):
     assert result.stderr.startswith("No network: pip could not reach its package index")
     assert len(result.stderr.splitlines()) == 1
     assert not (set_up.folder / ".venv" / "ready").exists()
+
+
+def test_what_is_installed_already_is_not_installed_again(set_up):
+    ready = set_up.folder / ".venv" / "ready"
+    ready.parent.mkdir()
+    sums = "cat requirements.txt pyproject.toml | cksum > .venv/ready"
+    subprocess.run(["sh", "-c", sums], cwd=set_up.folder, check=True)
+    result = set_up(pretender(set_up.folder))
+    assert (result.returncode, result.stdout) == (0, "")
+    with (set_up.folder / "requirements.txt").open("a") as requirements:
+        requirements.write("another==1\n")
+    result = set_up(pretender(set_up.folder, ("-m venv", "mkdir -p .venv/bin")))
+    assert "Installing requirements.txt" in result.stdout

@@ -87,6 +87,7 @@ def run(notebook: NotebookNode) -> None:
         kernel_name="python3",
         record_timing=False,
         coalesce_streams=True,
+        extra_arguments=["--IPKernelApp.log_level=ERROR"],
         resources={"metadata": {"path": str(ROOT / "chapters")}},
     )
     client.execute()

@@ -15,6 +15,12 @@ stop() {
 "$python" -c 'import ensurepip, venv' 2>/dev/null ||
     stop "This Python has no venv module: install it first (on Debian and Ubuntu: apt install python3-venv)."
 
+# A file that git has touched without changing it is no reason to install again.
+wanted=$(cat requirements.txt pyproject.toml | cksum)
+if [ "$(cat .venv/ready 2>/dev/null)" = "$wanted" ]; then
+    touch .venv/ready
+    exit 0
+fi
 rm -f .venv/ready
 [ -x .venv/bin/pip ] || "$python" -m venv --clear .venv
 echo "Installing requirements.txt into .venv: about a minute and 1.5 GB, more where torch brings CUDA."
@@ -26,4 +32,4 @@ if ! .venv/bin/python -m pip install --retries 2 --requirement requirements.txt 
     tail -n 5 "$log" >&2
     stop "pip could not install requirements.txt: its last words are above, all of them in $log."
 fi
-touch .venv/ready
+echo "$wanted" >.venv/ready
