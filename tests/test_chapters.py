@@ -3,6 +3,7 @@
 import copy
 import json
 import re
+import shutil
 
 import nbformat
 import pytest
@@ -82,11 +83,15 @@ def test_the_stamp_sees_every_change(notebook, tmp_path, monkeypatch):
     )
     picture.data["image/png"] = picture.data["image/png"][:-8]
     assert stamp(changed)["outputs"] != before["outputs"]
-    package = tmp_path / "transformer" / "book"
-    package.mkdir(parents=True)
-    (package / "claims.py").write_text("# changed\n")
+    shutil.copytree(ROOT / "transformer", tmp_path / "transformer")
     monkeypatch.setattr("tools.chapters.ROOT", tmp_path)
-    assert stamp(notebook)["made_from"] != before["made_from"]
+    assert stamp(notebook) == before
+    for name in ("attention.py", "book/claims.py"):
+        with (tmp_path / "transformer" / name).open("a") as module:
+            module.write("# changed\n")
+        now = stamp(notebook)
+        assert now["made_from"] != before["made_from"]
+        before = now
 
 
 def test_begins_with_the_set_up_cell_of_every_chapter(notebook):

@@ -49,7 +49,3 @@ def test_a_query_without_keys_gets_zeros_from_every_kernel(backend):
         out.float().square().sum().backward()
     assert (out[..., 0, :] == 0).all()
     assert all(t.grad.isfinite().all() for t in (q, k, v))
-
-
-def test_causal_mask_is_made_where_it_is_wanted():
-    assert causal_mask(3, device="cuda").is_cuda

@@ -25,6 +25,10 @@ def test_causal_mask_is_true_at_the_past_and_the_present(T):
     assert mask.tolist() == [[s <= t for s in range(T)] for t in range(T)]
 
 
+def test_causal_mask_is_made_where_it_is_wanted():
+    assert causal_mask(3, device="meta").device.type == "meta"
+
+
 def test_together_they_broadcast_over_heads():
     tokens = torch.tensor([[3, 4, 5], [3, 0, 0]])
     mask = padding_mask(tokens) & causal_mask(3)
