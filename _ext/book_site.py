@@ -80,16 +80,15 @@ class Citations(SphinxPostTransform):
 
 
 def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
-    """The part of MathJax that the pages can ask for: 3 MB of the package's 24."""
+    """The part of MathJax that the pages, and its own menu for screen readers, can ask for."""
     if exception is not None or app.builder.format != "html":
         return
     package = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
     target = Path(app.outdir) / "_static" / "mathjax"
-    for part in ("tex-chtml.js", "input/tex/extensions", "output/chtml/fonts/woff-v2", "a11y"):
-        (target / part).parent.mkdir(parents=True, exist_ok=True)
-        copy = shutil.copytree if (package / part).is_dir() else shutil.copyfile
-        options = {"dirs_exist_ok": True} if copy is shutil.copytree else {}
-        copy(package / part, target / part, **options)
+    target.mkdir(parents=True, exist_ok=True)
+    shutil.copy(package / "tex-chtml.js", target)
+    for part in ("a11y", "input", "output/chtml", "sre"):
+        shutil.copytree(package / part, target / part, dirs_exist_ok=True)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
