@@ -33,7 +33,7 @@ site-check: .venv/ready
 	@$(RUN) -m tools.site_check
 
 repository: .venv/ready
-	@$(RUN) -m tools.repository "$(URL)"
+	@$(RUN) -m tools.repository "$$URL"
 
 clean:
 	rm -rf _build .venv .pytest_cache .ruff_cache .hypothesis

@@ -125,6 +125,50 @@ def test_gradcheck(attend, masked):
     assert torch.autograd.gradcheck(lambda q, k, v: attend(q, k, v, mask), inputs)
 
 
+@pytest.mark.parametrize("shape", sorted(set(broadcastable(2, 2, 33, 65))))
+def test_the_kernel_for_equal_widths_sees_every_mask(shape):
+    # with four axes and d_k = d_v the CPU, too, has a flash kernel, with rules of its own
+    results = []
+    for attend in (attention, fused_attention):
+        inputs = [t.requires_grad_() for t in tensors(2, 2, T=33, S=65, d_k=16, d_v=16)]
+        out = attend(*inputs, some_mask(*shape))
+        out.square().sum().backward()
+        results.append([out, *(t.grad for t in inputs)])
+    for fused, reference in zip(*results, strict=True):
+        assert_close(fused, reference, rtol=1e-4, atol=1e-5)
+
+
+def test_fused_is_fused_and_no_kernel_meets_a_row_without_keys(monkeypatch):
+    calls = []
+
+    def kernel(*inputs, attn_mask=None):
+        calls.append(attn_mask)
+        return sdpa(*inputs, attn_mask=attn_mask)
+
+    sdpa = F.scaled_dot_product_attention
+    monkeypatch.setattr(F, "scaled_dot_product_attention", kernel)
+    fused_attention(*tensors())
+    fused_attention(*tensors(), some_mask(T, S))
+    attention(*tensors())
+    assert len(calls) == 2
+    assert calls[0] is None
+    assert calls[1].any(-1).all()
+
+
+@BOTH
+@pytest.mark.parametrize(
+    ("dtype", "large"), [(torch.float16, 300), (torch.float32, 1e20), (torch.float64, 1e160)]
+)
+def test_scores_that_overflow_do_no_harm_where_nothing_may_be_seen(attend, dtype, large):
+    q, k, v = (torch.full((1, 1, n, 64), large, dtype=dtype) for n in (2, 3, 3))
+    v = v / large
+    inputs = [t.requires_grad_() for t in (q, k, v)]
+    out = attend(*inputs, torch.zeros(2, 3, dtype=torch.bool))
+    out.float().sum().backward()
+    assert (out == 0).all()
+    assert all((t.grad == 0).all() for t in inputs)
+
+
 def test_gradients_of_both_agree():
     grads = []
     for attend in (attention, fused_attention):
@@ -187,6 +231,8 @@ BAD = [
         ((T, D_K), (S, 3), (S, D_V), None),
         r"k must have shape \(S, 6\) to fit q \(4, 6\), got \(5, 3\)",
     ),
+    (((T, D_K), (D_K,), (S, D_V), None), r"k must have shape \(S, 6\) to fit q .*, got \(6,\)"),
+    (((T, D_K), (S, D_K), (S, D_V), (0, S)), r"mask must broadcast to .*, got \(0, 5\)"),
     (((B, T, D_K), (S, D_K), (B, S, D_V), None), r"k must have shape \(2, S, 6\) .* got \(5, 6\)"),
     (
         ((B, T, D_K), (3, S, D_K), (B, S, D_V), None),
@@ -210,6 +256,18 @@ def test_shapes_that_do_not_fit_are_named(attend, shapes, message, unchecked):
     mask = None if shapes[3] is None else torch.ones(shapes[3], dtype=torch.bool)
     with pytest.raises(ValueError, match=message):
         attend(q, k, v, mask)
+
+
+@BOTH
+@pytest.mark.parametrize("which", [0, 1, 2])
+@pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.complex64])
+def test_what_is_not_floating_point_is_refused(attend, which, dtype, unchecked):
+    inputs = tensors()
+    inputs[which] = inputs[which].to(dtype)
+    with pytest.raises(
+        ValueError, match=f"{'qkv'[which]} must hold floating-point numbers, got {dtype}"
+    ):
+        attend(*inputs)
 
 
 @BOTH

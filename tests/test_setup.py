@@ -33,7 +33,7 @@ def pretender(folder, *answers):
     """A program that stands for python: succeeds, but for commands that contain a given text."""
     script = folder / "python-pretender"
     cases = "".join(f"*'{text}'*) {answer} ;;\n" for text, answer in answers)
-    script.write_text(f'#!/bin/sh\ncase "$*" in\n{cases}esac\n')
+    script.write_text(f'#!/bin/sh\ncase "$*" in\n{cases}esac\n', encoding="utf-8")
     script.chmod(0o755)
     return script
 
@@ -49,7 +49,7 @@ def test_no_python(set_up):
 
 def test_an_old_python(set_up):
     python = pretender(
-        set_up.folder, ("version_info", "exit 1"), ("--version", "echo Python 3.9.2")
+        set_up.folder, ("version_info < (3, 11)", "exit 1"), ("--version", "echo Python 3.9.2")
     )
     result = set_up(python)
     assert result.returncode == 1
@@ -65,7 +65,9 @@ def test_no_venv_module(set_up):
 
 
 def test_no_network(set_up):
-    (set_up.folder / "requirements.txt").write_text("transformer-book-needs-this==1\n")
+    (set_up.folder / "requirements.txt").write_text(
+        "transformer-book-needs-this==1\n", encoding="utf-8"
+    )
     nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_CONFIG_FILE": os.devnull}
     result = set_up(sys.executable, PIP_FIND_LINKS="", PIP_EXTRA_INDEX_URL="", **nowhere)
     assert result.returncode == 1
@@ -75,13 +77,14 @@ def test_no_network(set_up):
 
 
 def test_what_is_installed_already_is_not_installed_again(set_up):
-    ready = set_up.folder / ".venv" / "ready"
-    ready.parent.mkdir()
-    sums = "cat requirements.txt pyproject.toml | cksum > .venv/ready"
-    subprocess.run(["sh", "-c", sums], cwd=set_up.folder, check=True)
-    result = set_up(pretender(set_up.folder))
-    assert (result.returncode, result.stdout) == (0, "")
-    with (set_up.folder / "requirements.txt").open("a") as requirements:
+    # this python makes a .venv whose own python is as agreeable as itself
+    make = 'mkdir -p .venv/bin; cp "$0" .venv/bin/python'
+    python = pretender(set_up.folder, ("-m venv", make), ("--version", "echo Python 3.12.1"))
+    assert "Installing requirements.txt" in set_up(python).stdout
+    (set_up.folder / "pyproject.toml").touch()
+    assert set_up(python).stdout == ""
+    with (set_up.folder / "requirements.txt").open("a", encoding="utf-8") as requirements:
         requirements.write("another==1\n")
-    result = set_up(pretender(set_up.folder, ("-m venv", "mkdir -p .venv/bin")))
-    assert "Installing requirements.txt" in result.stdout
+    assert "Installing requirements.txt" in set_up(python).stdout
+    (set_up.folder / ".venv" / "bin" / "python").unlink()
+    assert "Installing requirements.txt" in set_up(python).stdout

@@ -10,29 +10,30 @@ from tools.chapters import ROOT
 
 
 def pins():
-    text = (ROOT / "requirements.txt").read_text()
+    text = (ROOT / "requirements.txt").read_text(encoding="utf-8")
     return dict(re.findall(r"^([\w.-]+)==(\S+)$", text, flags=re.M)), text
 
 
 def test_requirements_end_in_the_package_and_pin_all_that_it_names():
     pinned, text = pins()
     assert text.rstrip().endswith("\n-e .")
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [*project["dependencies"], *chain(*project["optional-dependencies"].values())]
     assert {re.match(r"[\w.-]+", name)[0] for name in wanted} <= set(pinned)
 
 
 def test_ruff_is_the_same_everywhere():
-    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text())["repos"]
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
     assert hooks[0]["rev"] == f"v{pins()[0]['ruff']}"
 
 
 def test_workflows_are_yaml_and_test_both_ends_of_the_range():
     workflows = {
-        p.stem: yaml.safe_load(p.read_text()) for p in (ROOT / ".github/workflows").iterdir()
+        p.stem: yaml.safe_load(p.read_text(encoding="utf-8"))
+        for p in (ROOT / ".github/workflows").iterdir()
     }
     tested = workflows["tests"]["jobs"]["ranges"]["strategy"]["matrix"]["include"]
     assert [job["python"] for job in tested] == ["3.11", "3.11", "3.12", "3.13"]
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     oldest = next(d for d in project["dependencies"] if d.startswith("torch>="))
     assert tested[0]["torch"] == oldest.replace(">=", "==") + ".0"

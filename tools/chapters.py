@@ -15,7 +15,7 @@ from pathlib import Path
 import nbformat
 import yaml
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,7 +35,7 @@ if find_spec("transformer") is None:
 
 def repository() -> str:
     """The address that ``_config.yml`` names, the only place where it is set."""
-    return yaml.safe_load((ROOT / "_config.yml").read_text())["repository"]["url"]
+    return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
 
 
 def set_up_source() -> str:
@@ -55,7 +55,9 @@ def stamp(notebook: NotebookNode) -> dict[str, str]:
     """
     made_from = hashlib.sha256()
     for path in sorted((ROOT / "transformer").rglob("*.py")):
-        made_from.update(path.relative_to(ROOT).as_posix().encode() + b"\0" + path.read_bytes())
+        name = path.relative_to(ROOT).as_posix()
+        if "/." not in name:  # an editor's checkpoints are not the package
+            made_from.update(name.encode() + b"\0" + path.read_bytes())
     cells = code_cells(notebook)
     sources = [cell.source for cell in cells if cell.id != "set-up"]
     made_from.update(json.dumps(sources).encode())
@@ -81,6 +83,8 @@ def tidy(notebook: NotebookNode) -> None:
 
 def run(notebook: NotebookNode) -> None:
     """Execute in a new kernel, in ``chapters/``, and stamp; raises where a cell raises."""
+    for cell in code_cells(notebook):
+        cell.outputs, cell.execution_count = [], None
     client = NotebookClient(
         notebook,
         timeout=300,
@@ -101,10 +105,10 @@ def save(notebook: NotebookNode, path: Path) -> None:
     temporary.replace(path)
 
 
-def main() -> int:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make chapters", description=__doc__.splitlines()[0])
     parser.add_argument("--all", action="store_true", help="run the fresh ones as well")
-    options = parser.parse_args()
+    options = parser.parse_args(arguments)
     os.environ["OMP_NUM_THREADS"] = "1"  # as the tests do: see conftest.py
     for path in CHAPTERS:
         notebook = nbformat.read(path, as_version=4)
@@ -116,7 +120,7 @@ def main() -> int:
         start = time.perf_counter()
         try:
             run(notebook)
-        except (CellExecutionError, CellTimeoutError) as error:
+        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
             print(f"{path.name}: left as it was, for a cell failed\n{error}", file=sys.stderr)
             return 1
         save(notebook, path)

@@ -10,7 +10,7 @@ import sys
 
 from tools.chapters import ROOT, repository
 
-ADDRESS = re.compile(r"https://github\.com/([A-Za-z0-9_-]+)/([A-Za-z0-9._-]+?)(?:\.git)?/?")
+ADDRESS = re.compile(r"https://github\.com/(\w[\w-]*)/([\w-][\w.-]*?)(?:\.git)?/?")
 
 
 def parts(url: str) -> tuple[str, str]:
@@ -23,8 +23,10 @@ def parts(url: str) -> tuple[str, str]:
 
 def renamed(text: str, old: tuple[str, str], new: tuple[str, str]) -> str:
     """``text`` with the repository, and the address of its Pages site, under their new names."""
-    text = text.replace(f"{old[0]}/{old[1]}", f"{new[0]}/{new[1]}")
-    return text.replace(f"{old[0]}.github.io/{old[1]}", f"{new[0]}.github.io/{new[1]}")
+    for between in ("/", ".github.io/"):
+        whole = rf"(?<![\w.-]){re.escape(between.join(old))}(?![\w-])"
+        text = re.sub(whole, between.join(new), text)
+    return text
 
 
 def main(url: str) -> int:

@@ -16,13 +16,14 @@ stop() {
     stop "This Python has no venv module: install it first (on Debian and Ubuntu: apt install python3-venv)."
 
 # A file that git has touched without changing it is no reason to install again.
-wanted=$(cat requirements.txt pyproject.toml | cksum)
-if [ "$(cat .venv/ready 2>/dev/null)" = "$wanted" ]; then
+wanted="$("$python" --version 2>&1) $(cat requirements.txt pyproject.toml | cksum)"
+alive() { .venv/bin/python -m pip --version >/dev/null 2>&1; }
+if [ "$(cat .venv/ready 2>/dev/null)" = "$wanted" ] && alive; then
     touch .venv/ready
     exit 0
 fi
 rm -f .venv/ready
-[ -x .venv/bin/pip ] || "$python" -m venv --clear .venv
+alive || "$python" -m venv --clear .venv
 echo "Installing requirements.txt into .venv: about a minute and 1.5 GB, more where torch brings CUDA."
 log=.venv/install.log
 if ! .venv/bin/python -m pip install --retries 2 --requirement requirements.txt >"$log" 2>&1; then

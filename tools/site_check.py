@@ -77,7 +77,7 @@ def written_addresses(folder: Path) -> list[str]:
     return [
         f"{path.relative_to(folder)} would load {match[0][:120]}"
         for path in files
-        for match in LOADS.finditer(path.read_text(errors="replace"))
+        for match in LOADS.finditer(path.read_text(encoding="utf-8", errors="replace"))
     ]
 
 

@@ -17,17 +17,18 @@ def attention_weights(
 
     The softmax of Vaswani et al. (2017), Eq. 1; chapter 3. Each row sums to one. ``mask``
     broadcasts to the result, True = may attend; a row without True is all zeros (chapter 4).
+    ``q`` and ``k`` are finite, masked or not.
 
     Raises ValueError where the shapes of ``q``, ``k`` and ``mask`` do not fit.
     """
     _check_queries_and_keys(q, k, mask)
-    # Scaling q rather than the product is the same, and in half precision it does not overflow.
+    # q is scaled rather than the product, which in half precision would overflow √d_k times sooner.
     scores = (q / math.sqrt(q.size(-1))) @ k.transpose(-2, -1)  # (*batch, T, S)
     if mask is None:
         return scores.softmax(dim=-1)
-    no_key = ~mask.any(dim=-1, keepdim=True)  # such a row is left whole, for softmax(-∞, …) is NaN
-    weights = scores.masked_fill(~(mask | no_key), -math.inf).softmax(dim=-1)
-    return weights.masked_fill(~mask, 0.0)
+    no_key = ~mask.any(dim=-1, keepdim=True)
+    scores = scores.masked_fill(~mask, -math.inf).masked_fill(no_key, 0.0)  # softmax(-∞, …) is NaN
+    return scores.softmax(dim=-1).masked_fill(~mask, 0.0)
 
 
 def attention(
@@ -39,7 +40,7 @@ def attention(
     """softmax(q kᵀ / √d_k) v: for each of T queries, an average of the S values.
 
     Vaswani et al. (2017), Eq. 1; chapter 3. ``mask`` broadcasts to the (T, S) weights, True = may
-    attend; a query whose keys are all masked gets zeros.
+    attend; a query whose keys are all masked gets zeros. All numbers are finite, masked or not.
 
     Raises ValueError where the shapes of ``q``, ``k``, ``v`` and ``mask`` do not fit.
     """
@@ -62,13 +63,16 @@ def fused_attention(
     _check_values(k, v)
     if mask is None:
         return F.scaled_dot_product_attention(q, k, v)
-    mask = torch.atleast_2d(mask)  # the kernels do not broadcast a mask of fewer axes
+    mask = torch.atleast_2d(mask)  # the kernels want two axes, and the last one in full
+    mask = mask.expand(*mask.shape[:-1], k.size(-2))
     no_key = ~mask.any(dim=-1, keepdim=True)
+    q = q.masked_fill(no_key, 0.0)  # whose scores might overflow, and are not used
     out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask | no_key)
     return out.masked_fill(no_key, 0.0)
 
 
 def _check_queries_and_keys(q: Tensor, k: Tensor, mask: Tensor | None) -> None:
+    _check_numbers(q=q, k=k)
     if q.dim() < 2:
         raise ValueError(f"q must have at least two axes (..., T, d_k), got {_shape(q)}")
     if k.dim() != q.dim() or k.shape[:-2] != q.shape[:-2] or k.size(-1) != q.size(-1):
@@ -88,9 +92,16 @@ def _check_queries_and_keys(q: Tensor, k: Tensor, mask: Tensor | None) -> None:
 
 
 def _check_values(k: Tensor, v: Tensor) -> None:
+    _check_numbers(v=v)
     if v.shape[:-1] != k.shape[:-1]:
         wanted = _shape((*k.shape[:-1], "d_v"))
         raise ValueError(f"v must have shape {wanted}, one value per key, got {_shape(v)}")
+
+
+def _check_numbers(**tensors: Tensor) -> None:
+    for name, tensor in tensors.items():
+        if not tensor.is_floating_point():
+            raise ValueError(f"{name} must hold floating-point numbers, got {tensor.dtype}")
 
 
 def _shape(of: Tensor | tuple) -> str:

@@ -15,9 +15,9 @@ def claim(text: str, holds: bool | np.bool_ | Tensor) -> None:
     nearly always true, and a claim that cannot fail is worth nothing. Raises ValueError if
     ``text`` is empty or longer than one line.
     """
-    if not isinstance(text, str) or not text.strip() or "\n" in text:
+    if not isinstance(text, str) or not text.strip() or len(text.splitlines()) > 1:
         raise ValueError(f"text must be one line that states the claim, got {text!r}")
-    if isinstance(holds, Tensor) and holds.dtype == torch.bool and holds.numel() == 1:
+    if isinstance(holds, Tensor) and holds.dtype == torch.bool and holds.dim() == 0:
         holds = holds.item()
     if not isinstance(holds, bool | np.bool_):
         raise TypeError(f"holds must be one truth value, got {type(holds).__name__}: {holds!r}")

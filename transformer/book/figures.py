@@ -54,7 +54,8 @@ def heatmap(
     ``rows`` and ``columns`` are the tick labels. Each cell carries its value with so many
     ``digits`` after the point; None leaves the numbers out. ``options`` go to ``imshow``.
     """
-    image = axes.imshow(matrix.detach().cpu().numpy(), aspect="auto", **options)
+    pixels = matrix.detach().float().cpu().numpy()
+    image = axes.imshow(pixels, **({"aspect": "auto"} | options))
     axes.grid(False)
     axes.set_xticks(range(len(columns)), columns)
     axes.set_yticks(range(len(rows)), rows)
