@@ -149,10 +149,10 @@ def test_fused_is_fused_and_no_kernel_meets_a_row_without_keys(monkeypatch):
     monkeypatch.setattr(F, "scaled_dot_product_attention", kernel)
     fused_attention(*tensors())
     fused_attention(*tensors(), some_mask(T, S))
+    fused_attention(*tensors(), some_mask(T, 1))
     attention(*tensors())
-    assert len(calls) == 2
-    assert calls[0] is None
-    assert calls[1].any(-1).all()
+    assert [None if mask is None else mask.shape for mask in calls] == [None, (T, S), (T, S)]
+    assert all(mask.any(-1).all() for mask in calls[1:])
 
 
 @BOTH
