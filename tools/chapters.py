@@ -83,8 +83,6 @@ def tidy(notebook: NotebookNode) -> None:
 
 def run(notebook: NotebookNode) -> None:
     """Execute in a new kernel, in ``chapters/``, and stamp; raises where a cell raises."""
-    for cell in code_cells(notebook):
-        cell.outputs, cell.execution_count = [], None
     client = NotebookClient(
         notebook,
         timeout=300,
