@@ -64,7 +64,7 @@ from_elsewhere.__module__ = "transformers.models"
 
 @pytest.mark.parametrize(
     "thing",
-    [torch.softmax, "attention", lambda: None, 3, pretends_to_be_attention, from_elsewhere],
+    [torch.nn.Linear, torch.softmax, "x", lambda: 0, 3, pretends_to_be_attention, from_elsewhere],
 )
 def test_show_refuses_what_is_not_the_packages(thing, unchecked):
     with pytest.raises(ValueError, match="thing must be a function or class of the package, got"):
