@@ -1,11 +1,11 @@
-"""Scaled dot-product attention: the readable reference and its fused twin (chapters 3 and 4)."""
+"""Attention: the readable reference, its fused twin, and other scores (chapters 2 to 4)."""
 
 import math
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float
-from torch import Tensor
+from torch import Tensor, nn
 
 
 def attention_weights(
@@ -24,6 +24,13 @@ def attention_weights(
     _check_queries_and_keys(q, k, mask)
     # q is scaled rather than the product, which in half precision would overflow √d_k times sooner.
     scores = (q / math.sqrt(q.size(-1))) @ k.transpose(-2, -1)  # (*batch, T, S)
+    return masked_softmax(scores, mask)
+
+
+def masked_softmax(
+    scores: Float[Tensor, "*batch T S"], mask: Bool[Tensor, "..."] | None = None
+) -> Float[Tensor, "*batch T S"]:
+    """softmax over the keys that ``mask`` admits; chapter 4. A row without any is all zeros."""
     if mask is None:
         return scores.softmax(dim=-1)
     no_key = ~mask.any(dim=-1, keepdim=True)
@@ -69,6 +76,52 @@ def fused_attention(
     q = q.masked_fill(no_key, 0.0)  # whose scores might overflow, and are not used
     out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask | no_key)
     return out.masked_fill(no_key, 0.0)
+
+
+class DotScore(nn.Module):
+    """q · k, Luong et al. (2015), section 3.1, first form; chapter 2. It has no parameters.
+
+    As in the classes below, ``forward(query, project_key(key))`` scores every query against every
+    key; ``project_key`` is the part that is the same at each step of a decoder.
+    """
+
+    def project_key(self, key: Float[Tensor, "*batch S d"]) -> Float[Tensor, "*batch S d"]:
+        return key
+
+    def forward(
+        self, query: Float[Tensor, "*batch T d"], projected: Float[Tensor, "*batch S d"]
+    ) -> Float[Tensor, "*batch T S"]:
+        return query @ projected.transpose(-2, -1)
+
+
+class GeneralScore(DotScore):
+    """q · W k, Luong et al. (2015), section 3.1, second form; chapter 2."""
+
+    def __init__(self, d_query: int, d_key: int):
+        super().__init__()
+        self.W = nn.Linear(d_key, d_query, bias=False)
+
+    def project_key(self, key: Float[Tensor, "*batch S d_key"]) -> Float[Tensor, "*batch S d"]:
+        return self.W(key)
+
+
+class AdditiveScore(nn.Module):
+    """v · tanh(W q + U k), Bahdanau et al. (2015), appendix A.1.2; chapter 2."""
+
+    def __init__(self, d_query: int, d_key: int, *, d_hidden: int):
+        super().__init__()
+        self.W = nn.Linear(d_query, d_hidden, bias=False)
+        self.U = nn.Linear(d_key, d_hidden, bias=False)
+        self.v = nn.Linear(d_hidden, 1, bias=False)
+
+    def project_key(self, key: Float[Tensor, "*batch S d_key"]) -> Float[Tensor, "*batch S d"]:
+        return self.U(key)
+
+    def forward(
+        self, query: Float[Tensor, "*batch T d_query"], projected: Float[Tensor, "*batch S d"]
+    ) -> Float[Tensor, "*batch T S"]:
+        pairs = self.W(query).unsqueeze(-2) + projected.unsqueeze(-3)  # (*batch, T, S, d_hidden)
+        return self.v(pairs.tanh()).squeeze(-1)
 
 
 def _check_queries_and_keys(q: Tensor, k: Tensor, mask: Tensor | None) -> None:

@@ -1,0 +1,33 @@
+"""Checks of what callers pass in, which the modules of several chapters share."""
+
+import torch
+from torch import Tensor
+
+
+def check_positive(**sizes: int) -> None:
+    """Raises TypeError for a size that is no integer, ValueError for one below 1; names it."""
+    for name, size in sizes.items():
+        if not isinstance(size, int):
+            raise TypeError(f"{name} must be an integer, got {size!r}")
+        if size < 1:
+            raise ValueError(f"{name} must be positive, got {size}")
+
+
+def check_tokens(tokens: Tensor, vocab_size: int, *, name: str) -> None:
+    """Raises ValueError unless ``tokens`` is (B, length ≥ 1), of integers in [0, vocab_size).
+
+    The smallest and the largest id come to the CPU in one copy: on a GPU the check waits for
+    whatever made the tokens, once.
+    """
+    if tokens.dim() != 2:
+        raise ValueError(f"{name} must have two axes (B, length), got shape {tuple(tokens.shape)}")
+    if tokens.dtype == torch.bool or tokens.is_floating_point() or tokens.is_complex():
+        raise ValueError(f"{name} must hold integer ids, got {tokens.dtype}")
+    if tokens.size(1) == 0:
+        raise ValueError(f"{name} must have at least one position, got {tuple(tokens.shape)}")
+    if tokens.size(0) == 0:
+        return  # no sentence, no id; aminmax would fail
+    smallest, largest = torch.stack(tokens.aminmax()).tolist()
+    if smallest < 0 or largest >= vocab_size:
+        wrong = smallest if smallest < 0 else largest
+        raise ValueError(f"{name} must hold ids from 0 to {vocab_size - 1}, got {wrong}")

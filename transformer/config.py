@@ -1,0 +1,101 @@
+"""The numbers that make one Transformer (chapter 8)."""
+
+from dataclasses import asdict, dataclass, replace
+from typing import Literal, Self, get_args
+
+from transformer.checks import check_positive
+
+Norm = Literal["post", "pre"]
+Position = Literal["sinusoidal", "learned", "rotary", "none"]
+
+
+@dataclass(frozen=True)
+class TransformerConfig:
+    """The sizes of an encoder-decoder; the defaults are the base model of Vaswani et al. (2017).
+
+    Table 3, first row; chapter 8. ``norm`` puts the normalisation after each residual sum, as the
+    paper does, or before each sub-layer; ``max_len`` is the longest sequence, in tokens.
+    ``share_embeddings`` makes one table of the two embeddings and the output layer, as in section
+    3.4 of the paper; left at None it is on where both vocabularies are of one size.
+
+    Raises ValueError for a value that no model can have; TypeError for one of the wrong type.
+    """
+
+    src_vocab_size: int
+    tgt_vocab_size: int
+    d_model: int = 512
+    n_heads: int = 8
+    n_encoder_layers: int = 6
+    n_decoder_layers: int = 6
+    d_ff: int = 2048
+    dropout: float = 0.1
+    norm: Norm = "post"
+    position: Position = "sinusoidal"
+    max_len: int = 512
+    pad_id: int = 0
+    share_embeddings: bool | None = None
+
+    def __post_init__(self):
+        sizes = {name: value for name, value in asdict(self).items() if name in _SIZES}
+        check_positive(**sizes)
+        if self.d_model % self.n_heads:
+            raise ValueError(
+                f"d_model must be a multiple of n_heads, got {self.d_model} and {self.n_heads}"
+            )
+        if self.position == "sinusoidal" and self.d_model % 2:
+            raise ValueError(f"sinusoidal positions want an even d_model, got {self.d_model}")
+        if self.position == "rotary" and self.d_k % 2:
+            raise ValueError(f"rotary positions want an even d_model / n_heads, got {self.d_k}")
+        if not 0 <= self.dropout < 1:
+            raise ValueError(f"dropout must be at least 0 and below 1, got {self.dropout}")
+        for name, kinds in (("norm", get_args(Norm)), ("position", get_args(Position))):
+            if getattr(self, name) not in kinds:
+                raise ValueError(f"{name} must be one of {kinds}, got {getattr(self, name)!r}")
+        if not 0 <= self.pad_id < min(self.src_vocab_size, self.tgt_vocab_size):
+            raise ValueError(f"pad_id must be an id of both vocabularies, got {self.pad_id}")
+        one_size = self.src_vocab_size == self.tgt_vocab_size
+        if self.share_embeddings is None:
+            object.__setattr__(self, "share_embeddings", one_size)
+        if self.share_embeddings and not one_size:
+            raise ValueError(
+                "share_embeddings must be False for vocabularies of two sizes, "
+                f"got {self.src_vocab_size} and {self.tgt_vocab_size}"
+            )
+
+    @property
+    def d_k(self) -> int:
+        """The width of one head."""
+        return self.d_model // self.n_heads
+
+    def replace(self, **changes) -> Self:
+        """A copy with some values changed, validated like any other."""
+        return replace(self, **changes)
+
+    @classmethod
+    def tiny(cls, src_vocab_size: int, tgt_vocab_size: int, **changes) -> Self:
+        """Two layers of width 64: learns the tasks of chapter 9 in seconds on a CPU."""
+        return cls(src_vocab_size, tgt_vocab_size, **{**_TINY, **changes})
+
+    @classmethod
+    def small(cls, src_vocab_size: int, tgt_vocab_size: int, **changes) -> Self:
+        """Two layers of width 128: translates short sentences after minutes on a CPU."""
+        return cls(src_vocab_size, tgt_vocab_size, **{**_SMALL, **changes})
+
+    @classmethod
+    def base(cls, src_vocab_size: int, tgt_vocab_size: int, **changes) -> Self:
+        """The paper's base model, 65 million parameters with its 37,000 tokens; Table 3."""
+        return cls(src_vocab_size, tgt_vocab_size, **changes)
+
+    @classmethod
+    def big(cls, src_vocab_size: int, tgt_vocab_size: int, **changes) -> Self:
+        """The paper's big model, 213 million parameters; Table 3, last row."""
+        return cls(src_vocab_size, tgt_vocab_size, **{**_BIG, **changes})
+
+
+_SIZES = {
+    *("src_vocab_size", "tgt_vocab_size", "d_model", "n_heads"),
+    *("n_encoder_layers", "n_decoder_layers", "d_ff", "max_len"),
+}
+_TINY = {"d_model": 64, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2, "d_ff": 256}
+_SMALL = {"d_model": 128, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2, "d_ff": 512}
+_BIG = {"d_model": 1024, "n_heads": 16, "d_ff": 4096, "dropout": 0.3}

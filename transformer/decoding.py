@@ -1,0 +1,255 @@
+"""From logits to sentences: greedy, sampled and beam search, cached and in batches (chapter 10).
+
+The model is a Transformer or any other with its ``encode``, ``decode``, ``start_decoding`` and
+``decode_next``.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from transformer.checks import check_positive
+
+Logits = Float[Tensor, "B vocab"]
+
+
+def greedy_decode(
+    model: nn.Module,
+    src: Int[Tensor, "B S"],
+    *,
+    bos_id: int,
+    eos_id: int,
+    max_len: int,
+    use_cache: bool = True,
+) -> Int[Tensor, "B length"]:
+    """The likeliest token at each step, until each sentence has its ``eos_id``; chapter 10.
+
+    Without ``bos_id``; padding follows ``eos_id``; no sentence is longer than ``max_len``. Without
+    the cache every step computes the whole sentence anew, which gives the same tokens.
+
+    Raises ValueError for ids outside the vocabulary and a ``max_len`` past the model's.
+    """
+    return _decode(model, src, _likeliest, bos_id, eos_id, max_len, use_cache)
+
+
+def sample(
+    model: nn.Module,
+    src: Int[Tensor, "B S"],
+    *,
+    bos_id: int,
+    eos_id: int,
+    max_len: int,
+    temperature: float = 1.0,
+    top_k: int | None = None,
+    top_p: float | None = None,
+    generator: torch.Generator | None = None,
+    use_cache: bool = True,
+) -> Int[Tensor, "B length"]:
+    """A token drawn from softmax(logits / temperature) at each step; chapter 10.
+
+    ``top_k`` keeps the k likeliest (Fan et al., 2018), ``top_p`` the fewest that together reach
+    the probability p (Holtzman et al., 2020); with both, ``top_k`` comes first. The rest is as in
+    :func:`greedy_decode`.
+
+    Raises ValueError for a ``temperature`` or ``top_k`` that is not positive, a ``top_p`` outside
+    (0, 1], and what :func:`greedy_decode` refuses.
+    """
+    if not temperature > 0:
+        raise ValueError(f"temperature must be positive, got {temperature}")
+    if top_k is not None:
+        check_positive(top_k=top_k)
+    if top_p is not None and not 0 < top_p <= 1:
+        raise ValueError(f"top_p must be above 0 and at most 1, got {top_p}")
+
+    def draw(logits: Logits) -> Int[Tensor, " B"]:
+        kept = _nucleus(_likeliest_k(logits.float() / temperature, top_k), top_p)
+        return torch.multinomial(kept.softmax(dim=-1), 1, generator=generator)[:, 0]
+
+    return _decode(model, src, draw, bos_id, eos_id, max_len, use_cache)
+
+
+def beam_search(
+    model: nn.Module,
+    src: Int[Tensor, "B S"],
+    *,
+    bos_id: int,
+    eos_id: int,
+    max_len: int,
+    beam_size: int = 4,
+    length_penalty: float = 0.6,
+    use_cache: bool = True,
+) -> tuple[Int[Tensor, "B length"], Float[Tensor, " B"]]:
+    """The best of the ``beam_size`` sentences found first, and its log-probability; chapter 10.
+
+    A sentence Y scores log P(Y | X) / ((5 + |Y|) / 6)^length_penalty, Wu et al. (2016), Eq. 14
+    without coverage; |Y| counts ``eos_id``. At each step the ``beam_size`` best continuations stay,
+    and those that end are set aside; a search ends when it has set aside ``beam_size``. If none
+    ended within ``max_len`` the best unfinished one is returned. ``beam_size`` 1 is
+    :func:`greedy_decode`.
+
+    Raises ValueError for a ``beam_size`` below 1 and what :func:`greedy_decode` refuses.
+    """
+    check_positive(beam_size=beam_size)
+    with _decoding(model, src, bos_id, eos_id, max_len, use_cache) as steps:
+        search = _Search(src, beam_size, length_penalty, bos_id, eos_id, max_len, model.pad_id)
+        steps.select(search.first_rows())
+        for _ in range(max_len):
+            rows = search.advance(steps.next(search.last_tokens()))
+            if len(rows) == 0:
+                break
+            steps.select(rows)
+        return search.best()
+
+
+class _Search:
+    """The beams of all sentences that are not done, and the best ended sentence of each."""
+
+    def __init__(self, src, beam_size, length_penalty, bos_id, eos_id, max_len, pad_id):
+        B, device = len(src), src.device
+        self.K, self.alpha, self.eos_id = beam_size, length_penalty, eos_id
+        self.length = 0
+        self.going = torch.arange(B, device=device)  # (n,): which sentences are not done
+        self.tokens = src.new_full((B, beam_size, max_len + 1), pad_id)  # (n, K, 1 + max_len)
+        self.tokens[:, :, 0] = bos_id
+        self.log_p = torch.full((B, beam_size), -math.inf, device=device)  # (n, K)
+        self.log_p[:, 0] = 0.0  # all beams begin alike: only the first counts
+        self.n_ended = torch.zeros(B, dtype=torch.long, device=device)
+        self.best_tokens = src.new_full((B, max_len), pad_id)
+        self.best_log_p = torch.full((B,), -math.inf, device=device)
+        self.best_score = torch.full((B,), -math.inf, device=device)
+
+    def first_rows(self) -> Int[Tensor, " n_beams"]:
+        return self.going.repeat_interleave(self.K)
+
+    def last_tokens(self) -> Int[Tensor, " n_beams"]:
+        return self.tokens[:, :, self.length].flatten()
+
+    def advance(self, logits: Logits) -> Int[Tensor, " n_beams"]:
+        """One more token for each beam; the rows of ``logits`` that the next step goes on from."""
+        n, K, V = len(self.going), self.K, logits.size(-1)
+        self.length += 1
+        total = self.log_p[:, :, None] + logits.float().log_softmax(dim=-1).view(n, K, V)
+        log_p, flat = total.flatten(1).topk(min(2 * K, K * V))  # (n, 2K): enough, if K of them end
+        beam, token = flat // V, flat % V
+        tokens = self.tokens.gather(1, beam[:, :, None].expand(-1, -1, self.tokens.size(2)))
+        tokens[:, :, self.length] = token
+        ends = token == self.eos_id
+        self._set_aside(tokens[:, :K], log_p[:, :K], ends[:, :K])
+        self.log_p, kept = log_p.masked_fill(ends, -math.inf).topk(K)  # (n, K)
+        self.tokens = tokens.gather(1, kept[:, :, None].expand(-1, -1, tokens.size(2)))
+        rows = beam.gather(1, kept) + K * torch.arange(n, device=flat.device)[:, None]
+        on = self.n_ended[self.going] < K
+        self.going, self.tokens, self.log_p = self.going[on], self.tokens[on], self.log_p[on]
+        return rows[on].flatten()
+
+    def _set_aside(self, tokens: Tensor, log_p: Tensor, ends: Tensor) -> None:
+        ends = ends & (log_p > -math.inf)
+        self.n_ended[self.going] += ends.sum(dim=1)
+        log_p, at = log_p.masked_fill(~ends, -math.inf).max(dim=1)
+        self._keep(tokens, log_p, at)
+
+    def _keep(self, tokens: Tensor, log_p: Tensor, at: Tensor) -> None:
+        score = log_p / ((5 + self.length) / 6) ** self.alpha
+        better = score > self.best_score[self.going]
+        rows = self.going[better]
+        self.best_score[rows], self.best_log_p[rows] = score[better], log_p[better]
+        self.best_tokens[rows] = tokens[better, at[better], 1:]
+
+    def best(self) -> tuple[Tensor, Tensor]:
+        unended = self.n_ended[self.going] == 0
+        self.going, self.tokens, self.log_p = (
+            self.going[unended],
+            self.tokens[unended],
+            self.log_p[unended],
+        )
+        log_p, at = self.log_p.max(dim=1)
+        self._keep(self.tokens, log_p, at)
+        return self.best_tokens[:, : self.length], self.best_log_p
+
+
+class _Cached:
+    def __init__(self, model, src, max_len):
+        self.model, self.state = model, model.start_decoding(src, max_len=max_len)
+
+    def next(self, tokens: Int[Tensor, " B"]) -> Logits:
+        logits = self.model.decode_next(tokens, self.state)
+        logits[:, self.model.pad_id] = -math.inf  # padding is not a word
+        return logits
+
+    def select(self, rows: Int[Tensor, " N"]) -> None:
+        self.state.select(rows)
+
+
+class _Uncached:
+    def __init__(self, model, src, max_len):
+        self.model, self.src, self.memory = model, src, model.encode(src)
+        self.tgt = src.new_empty(len(src), 0)
+
+    def next(self, tokens: Int[Tensor, " B"]) -> Logits:
+        self.tgt = torch.cat([self.tgt, tokens[:, None]], dim=1)
+        logits = self.model.decode(self.tgt, self.memory, self.src)[:, -1]
+        logits[:, self.model.pad_id] = -math.inf
+        return logits
+
+    def select(self, rows: Int[Tensor, " N"]) -> None:
+        self.src, self.memory, self.tgt = self.src[rows], self.memory[rows], self.tgt[rows]
+
+
+@contextmanager
+def _decoding(model, src, bos_id, eos_id, max_len, use_cache) -> Iterator[_Cached | _Uncached]:
+    """In evaluation mode and without gradients; the model's mode is restored."""
+    check_positive(max_len=max_len)
+    vocab_size = model.output.weight.size(0)
+    for name, token in {"bos_id": bos_id, "eos_id": eos_id}.items():
+        if not 0 <= token < vocab_size:
+            raise ValueError(f"{name} must be an id below {vocab_size}, got {token}")
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield (_Cached if use_cache else _Uncached)(model, src, max_len)
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
+def _decode(model, src, choose: Callable, bos_id, eos_id, max_len, use_cache) -> Tensor:
+    """One token a step for each sentence, which leaves the batch after its ``eos_id``."""
+    with _decoding(model, src, bos_id, eos_id, max_len, use_cache) as steps:
+        out = src.new_full((len(src), max_len), model.pad_id)
+        going = torch.arange(len(src), device=src.device)  # which sentences are not done
+        tokens = src.new_full((len(src),), bos_id)
+        for t in range(max_len):
+            tokens = choose(steps.next(tokens))
+            out[going, t] = tokens
+            on = tokens != eos_id
+            if not on.all():
+                if not on.any():
+                    break
+                going, tokens = going[on], tokens[on]
+                steps.select(on.nonzero()[:, 0])
+    return out[:, : t + 1]
+
+
+def _likeliest(logits: Logits) -> Int[Tensor, " B"]:
+    return logits.argmax(dim=-1)
+
+
+def _likeliest_k(logits: Logits, k: int | None) -> Logits:
+    if k is None or k >= logits.size(-1):
+        return logits
+    kth = logits.topk(k).values[:, -1:]
+    return logits.masked_fill(logits < kth, -math.inf)
+
+
+def _nucleus(logits: Logits, p: float | None) -> Logits:
+    if p is None:
+        return logits
+    ordered, order = logits.softmax(dim=-1).sort(dim=-1, descending=True)
+    before = ordered.cumsum(dim=-1) - ordered  # the probability of all likelier tokens
+    drop = torch.zeros_like(before, dtype=torch.bool).scatter(-1, order, before >= p)
+    return logits.masked_fill(drop, -math.inf)

@@ -1,0 +1,276 @@
+"""The whole model: embeddings, encoder, decoder and what surrounds them (chapter 8)."""
+
+import math
+from dataclasses import dataclass
+
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from transformer.checks import check_tokens
+from transformer.config import TransformerConfig
+from transformer.layers import Dropout, FeedForward, LayerNorm, Residual
+from transformer.masks import causal_mask, padding_mask
+from transformer.multihead import KeyValueCache, MultiHeadAttention
+from transformer.positional import LearnedPositions, RotaryPositions, SinusoidalPositions
+
+
+class Embedding(nn.Module):
+    """Dropout(E[tokens] √d_model + positions); Vaswani et al. (2017), sections 3.4, 3.5 and 5.4.
+
+    Chapter 8. The table E starts with a standard deviation of 1/√d_model, which suits the output
+    layer that shares it; times √d_model it is of the size of the positions.
+    """
+
+    def __init__(self, vocab_size: int, config: TransformerConfig):
+        super().__init__()
+        self.tokens = nn.Embedding(vocab_size, config.d_model)
+        nn.init.normal_(self.tokens.weight, std=config.d_model**-0.5)
+        self.scale = math.sqrt(config.d_model)
+        kinds = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions}
+        self.positions = None  # rotary positions act on queries and keys
+        if config.position in kinds:
+            self.positions = kinds[config.position](config.max_len, config.d_model)
+        self.dropout = Dropout(config.dropout)
+
+    def forward(self, tokens: Int[Tensor, "B T"], start: int = 0) -> Float[Tensor, "B T d_model"]:
+        """The first token stands at position ``start``."""
+        x = self.tokens(tokens) * self.scale
+        if self.positions is not None:
+            x = self.positions(x, start)
+        return self.dropout(x)
+
+
+class EncoderLayer(nn.Module):
+    """Self-attention, then the feed-forward network, each with Add & Norm.
+
+    Vaswani et al. (2017), section 3.1 and Figure 1, left; chapter 8.
+    """
+
+    def __init__(self, config: TransformerConfig, *, rotate: RotaryPositions | None = None):
+        super().__init__()
+        c = config
+        self.self_attention = MultiHeadAttention(c.d_model, c.n_heads, rotate=rotate)
+        self.feed_forward = FeedForward(c.d_model, c.d_ff)
+        self.residual_1 = Residual(c.d_model, dropout=c.dropout, norm=c.norm)
+        self.residual_2 = Residual(c.d_model, dropout=c.dropout, norm=c.norm)
+
+    def forward(
+        self, x: Float[Tensor, "B S d_model"], mask: Bool[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "B S d_model"]:
+        x = self.residual_1(x, lambda x: self.self_attention(x, x, x, mask))
+        return self.residual_2(x, self.feed_forward)
+
+
+class DecoderLayer(nn.Module):
+    """Masked self-attention, attention to the memory, the feed-forward network; Add & Norm thrice.
+
+    Vaswani et al. (2017), section 3.1 and Figure 1, right; chapter 8.
+    """
+
+    def __init__(self, config: TransformerConfig, *, rotate: RotaryPositions | None = None):
+        super().__init__()
+        c = config
+        self.self_attention = MultiHeadAttention(c.d_model, c.n_heads, rotate=rotate)
+        self.cross_attention = MultiHeadAttention(c.d_model, c.n_heads)
+        self.feed_forward = FeedForward(c.d_model, c.d_ff)
+        self.residual_1 = Residual(c.d_model, dropout=c.dropout, norm=c.norm)
+        self.residual_2 = Residual(c.d_model, dropout=c.dropout, norm=c.norm)
+        self.residual_3 = Residual(c.d_model, dropout=c.dropout, norm=c.norm)
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T d_model"],
+        memory: Float[Tensor, "B S d_model"] | None,
+        tgt_mask: Bool[Tensor, "..."] | None = None,
+        src_mask: Bool[Tensor, "..."] | None = None,
+        *,
+        caches: tuple[KeyValueCache, KeyValueCache] | tuple[None, None] = (None, None),
+    ) -> Float[Tensor, "B T d_model"]:
+        """``caches`` hold the past of x and all of the memory, which is None then (chapter 10)."""
+        past, known = caches
+        x = self.residual_1(x, lambda x: self.self_attention(x, x, x, tgt_mask, cache=past))
+        x = self.residual_2(
+            x, lambda x: self.cross_attention(x, memory, memory, src_mask, cache=known)
+        )
+        return self.residual_3(x, self.feed_forward)
+
+
+@dataclass
+class DecodingState:
+    """What a decoder keeps from one step to the next: two caches a layer; chapter 10."""
+
+    caches: list[tuple[KeyValueCache, KeyValueCache]]
+    src_mask: Bool[Tensor, "B 1 1 S"] | None
+
+    @property
+    def length(self) -> int:
+        """The number of positions decoded so far."""
+        return self.caches[0][0].length
+
+    def select(self, rows: Int[Tensor, " N"]) -> None:
+        """Keeps these sentences, in this order; one may be named more than once."""
+        for caches in self.caches:
+            for cache in caches:
+                cache.select(rows)
+        if self.src_mask is not None:
+            self.src_mask = self.src_mask[rows]
+
+
+class Encoder(nn.Module):
+    """A stack of encoder layers, with a last LayerNorm where they normalise first; chapter 8."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        rotate = _rotary(config)
+        self.layers = nn.ModuleList(
+            EncoderLayer(config, rotate=rotate) for _ in range(config.n_encoder_layers)
+        )
+        self.norm = LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        self.apply(_initialise)
+
+    def forward(
+        self, x: Float[Tensor, "B S d_model"], mask: Bool[Tensor, "..."] | None = None
+    ) -> Float[Tensor, "B S d_model"]:
+        for layer in self.layers:
+            x = layer(x, mask)
+        return self.norm(x)
+
+
+class Decoder(nn.Module):
+    """A stack of decoder layers, with a last LayerNorm where they normalise first; chapter 8."""
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        rotate = _rotary(config)
+        self.layers = nn.ModuleList(
+            DecoderLayer(config, rotate=rotate) for _ in range(config.n_decoder_layers)
+        )
+        self.norm = LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
+        self.apply(_initialise)
+
+    def forward(
+        self,
+        x: Float[Tensor, "B T d_model"],
+        memory: Float[Tensor, "B S d_model"],
+        tgt_mask: Bool[Tensor, "..."] | None = None,
+        src_mask: Bool[Tensor, "..."] | None = None,
+    ) -> Float[Tensor, "B T d_model"]:
+        for layer in self.layers:
+            x = layer(x, memory, tgt_mask, src_mask)
+        return self.norm(x)
+
+    def start(
+        self,
+        memory: Float[Tensor, "B S d_model"],
+        src_mask: Bool[Tensor, "B 1 1 S"] | None,
+        *,
+        max_len: int,
+    ) -> DecodingState:
+        """Caches for up to ``max_len`` steps; the memory is projected here, once."""
+        caches = []
+        for layer in self.layers:
+            keys, values = layer.cross_attention.project(memory, memory, start=0)
+            past = KeyValueCache.empty(max_len, like=keys)
+            caches.append((past, KeyValueCache(keys, values, length=memory.size(1))))
+        return DecodingState(caches, src_mask)
+
+    def step(
+        self, x: Float[Tensor, "B 1 d_model"], state: DecodingState
+    ) -> Float[Tensor, "B 1 d_model"]:
+        """One position further; ``state`` grows by it."""
+        for layer, caches in zip(self.layers, state.caches, strict=True):
+            x = layer(x, None, None, state.src_mask, caches=caches)
+        return self.norm(x)
+
+
+class Transformer(nn.Module):
+    """The encoder-decoder of Vaswani et al. (2017), Figure 1; chapter 8.
+
+    ``model(src, tgt)`` gives the logits of the token after each of ``tgt``. Tokens are ids; those
+    equal to ``config.pad_id`` are padding, and nothing attends to them.
+    """
+
+    def __init__(self, config: TransformerConfig):
+        super().__init__()
+        self.config = config
+        self.src_embedding = Embedding(config.src_vocab_size, config)
+        self.tgt_embedding = Embedding(config.tgt_vocab_size, config)
+        self.encoder = Encoder(config)
+        self.decoder = Decoder(config)
+        self.output = nn.Linear(config.d_model, config.tgt_vocab_size, bias=False)
+        _initialise(self.output)
+        if config.share_embeddings:
+            self.tgt_embedding.tokens.weight = self.src_embedding.tokens.weight
+            self.output.weight = self.src_embedding.tokens.weight
+
+    @property
+    def pad_id(self) -> int:
+        return self.config.pad_id
+
+    def forward(
+        self, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
+    ) -> Float[Tensor, "B T tgt_vocab_size"]:
+        """Raises ValueError for ids outside the vocabularies and lengths past ``max_len``."""
+        return self.decode(tgt, self.encode(src), src)
+
+    def encode(self, src: Int[Tensor, "B S"]) -> Float[Tensor, "B S d_model"]:
+        """The memory: one vector for each source token, in its context."""
+        self._check("src", src, self.config.src_vocab_size)
+        return self.encoder(self.src_embedding(src), padding_mask(src, self.config.pad_id))
+
+    def decode(
+        self, tgt: Int[Tensor, "B T"], memory: Float[Tensor, "B S d_model"], src: Int[Tensor, "B S"]
+    ) -> Float[Tensor, "B T tgt_vocab_size"]:
+        """Position t sees the tokens 0 … t of ``tgt`` and all of the memory but its padding."""
+        self._check("tgt", tgt, self.config.tgt_vocab_size)
+        self._check_memory(memory, src, len(tgt))
+        src_mask = padding_mask(src, self.config.pad_id)
+        tgt_mask = padding_mask(tgt, self.config.pad_id)  # (B, 1, 1, T)
+        tgt_mask = tgt_mask & causal_mask(tgt.size(1), device=tgt.device)  # (B, 1, T, T)
+        return self.output(self.decoder(self.tgt_embedding(tgt), memory, tgt_mask, src_mask))
+
+    def start_decoding(self, src: Int[Tensor, "B S"], *, max_len: int) -> DecodingState:
+        """Encodes ``src`` and makes room for ``max_len`` steps; chapter 10."""
+        memory = self.encode(src)
+        if max_len > self.config.max_len:
+            raise ValueError(f"max_len must be at most {self.config.max_len}, got {max_len}")
+        mask = padding_mask(src, self.config.pad_id)
+        return self.decoder.start(memory, None if mask.all() else mask, max_len=max_len)
+
+    def decode_next(
+        self, tokens: Int[Tensor, " B"], state: DecodingState
+    ) -> Float[Tensor, "B tgt_vocab_size"]:
+        """The logits after one more token of each sentence; ``state`` grows by it.
+
+        The tokens are not checked: they are what the last step's logits chose.
+        """
+        x = self.tgt_embedding(tokens[:, None], start=state.length)
+        return self.output(self.decoder.step(x, state)[:, 0])
+
+    def _check(self, name: str, tokens: Tensor, vocab_size: int) -> None:
+        check_tokens(tokens, vocab_size, name=name)
+        if tokens.size(1) > self.config.max_len:
+            raise ValueError(
+                f"{name} must be no longer than max_len = {self.config.max_len}, "
+                f"got {tokens.size(1)} tokens"
+            )
+
+    def _check_memory(self, memory: Tensor, src: Tensor, batch: int) -> None:
+        wanted = (*src.shape, self.config.d_model)
+        if memory.shape != wanted:
+            raise ValueError(f"memory must have shape {wanted}, got {tuple(memory.shape)}")
+        if len(src) != batch:
+            raise ValueError(f"tgt must have as many rows as src, {len(src)}, got {batch}")
+
+
+def _rotary(config: TransformerConfig) -> RotaryPositions | None:
+    """One table of angles for all layers of a stack."""
+    return RotaryPositions(config.max_len, config.d_k) if config.position == "rotary" else None
+
+
+def _initialise(module: nn.Module) -> None:
+    """Glorot and Bengio (2010), Eq. 16, as torch.nn.Transformer starts."""
+    if isinstance(module, nn.Linear):
+        nn.init.xavier_uniform_(module.weight)
+        if module.bias is not None:
+            nn.init.zeros_(module.bias)
