@@ -69,13 +69,19 @@ def fused_attention(
     _check_queries_and_keys(q, k, mask)
     _check_values(k, v)
     if mask is None:
-        return F.scaled_dot_product_attention(q, k, v)
+        return _kernel(q, k, v, None)
     mask = torch.atleast_2d(mask)  # the kernels want two axes, and the last one in full
     mask = mask.expand(*mask.shape[:-1], k.size(-2))
     no_key = ~mask.any(dim=-1, keepdim=True)
     q = q.masked_fill(no_key, 0.0)  # whose scores might overflow, and are not used
-    out = F.scaled_dot_product_attention(q, k, v, attn_mask=mask | no_key)
-    return out.masked_fill(no_key, 0.0)
+    return _kernel(q, k, v, mask | no_key).masked_fill(no_key, 0.0)
+
+
+def _kernel(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    if q.device.type == "cpu" and q.itemsize < 4:  # a CPU's kernel is fast in float32 only
+        with torch.autocast("cpu", enabled=False):
+            return _kernel(q.float(), k.float(), v.float(), mask).to(q.dtype)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 
 class DotScore(nn.Module):

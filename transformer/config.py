@@ -1,7 +1,7 @@
 """The numbers that make one Transformer (chapter 8)."""
 
 from dataclasses import asdict, dataclass, replace
-from typing import Literal, Self, get_args
+from typing import Literal, get_args
 
 from transformer.checks import check_positive
 
@@ -67,27 +67,27 @@ class TransformerConfig:
         """The width of one head."""
         return self.d_model // self.n_heads
 
-    def replace(self, **changes) -> Self:
+    def replace(self, **changes) -> "TransformerConfig":
         """A copy with some values changed, validated like any other."""
         return replace(self, **changes)
 
     @classmethod
-    def tiny(cls, src_vocab_size: int, tgt_vocab_size: int, **changes) -> Self:
+    def tiny(cls, src_vocab_size: int, tgt_vocab_size: int, **changes) -> "TransformerConfig":
         """Two layers of width 64: learns the tasks of chapter 9 in seconds on a CPU."""
         return cls(src_vocab_size, tgt_vocab_size, **{**_TINY, **changes})
 
     @classmethod
-    def small(cls, src_vocab_size: int, tgt_vocab_size: int, **changes) -> Self:
+    def small(cls, src_vocab_size: int, tgt_vocab_size: int, **changes) -> "TransformerConfig":
         """Two layers of width 128: translates short sentences after minutes on a CPU."""
         return cls(src_vocab_size, tgt_vocab_size, **{**_SMALL, **changes})
 
     @classmethod
-    def base(cls, src_vocab_size: int, tgt_vocab_size: int, **changes) -> Self:
+    def base(cls, src_vocab_size: int, tgt_vocab_size: int, **changes) -> "TransformerConfig":
         """The paper's base model, 65 million parameters with its 37,000 tokens; Table 3."""
         return cls(src_vocab_size, tgt_vocab_size, **changes)
 
     @classmethod
-    def big(cls, src_vocab_size: int, tgt_vocab_size: int, **changes) -> Self:
+    def big(cls, src_vocab_size: int, tgt_vocab_size: int, **changes) -> "TransformerConfig":
         """The paper's big model, 213 million parameters; Table 3, last row."""
         return cls(src_vocab_size, tgt_vocab_size, **{**_BIG, **changes})
 

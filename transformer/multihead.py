@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Self
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
@@ -11,7 +10,8 @@ from torch import Tensor, nn
 from transformer.attention import attention_weights, fused_attention
 from transformer.checks import check_positive
 
-Heads = Float[Tensor, "B h T d_k"]
+Queries = Float[Tensor, "B h T d_k"]
+Keys = Float[Tensor, "B h S d_k"]  # and values: d_v = d_k
 
 
 class KeyValueCache:
@@ -21,17 +21,17 @@ class KeyValueCache:
     copies none.
     """
 
-    def __init__(self, keys: Heads, values: Heads, *, length: int):
+    def __init__(self, keys: Keys, values: Keys, *, length: int):
         self.keys, self.values = keys, values
         self.length = length
 
     @classmethod
-    def empty(cls, max_len: int, *, like: Heads) -> Self:
+    def empty(cls, max_len: int, *, like: Keys) -> "KeyValueCache":
         """A cache without positions, of the batch, heads, width, dtype and device of ``like``."""
         B, h, _, d_k = like.shape
         return cls(like.new_empty(B, h, max_len, d_k), like.new_empty(B, h, max_len, d_k), length=0)
 
-    def append(self, k: Heads, v: Heads) -> None:
+    def append(self, k: Keys, v: Keys) -> None:
         """Writes the positions of ``k`` and ``v`` after those held; ValueError past ``max_len``."""
         end = self.length + k.size(2)
         if end > self.keys.size(2):
@@ -40,7 +40,7 @@ class KeyValueCache:
         self.values[:, :, self.length : end] = v
         self.length = end
 
-    def held(self) -> tuple[Float[Tensor, "B h S d_k"], Float[Tensor, "B h S d_k"]]:
+    def held(self) -> tuple[Keys, Keys]:
         """The keys and values so far."""
         return self.keys[:, :, : self.length], self.values[:, :, : self.length]
 
@@ -67,7 +67,7 @@ class MultiHeadAttention(nn.Module):
         *,
         bias: bool = True,
         dropout: float = 0.0,
-        rotate: Callable[[Heads, int], Heads] | None = None,
+        rotate: Callable[[Tensor, int], Tensor] | None = None,
     ):
         super().__init__()
         check_positive(d_model=d_model, n_heads=n_heads)
@@ -113,12 +113,12 @@ class MultiHeadAttention(nn.Module):
 
     def project(
         self, key: Float[Tensor, "B S d_model"], value: Float[Tensor, "B S d_model"], *, start: int
-    ) -> tuple[Heads, Heads]:
+    ) -> tuple[Keys, Keys]:
         """The keys and values of all heads; the first stands at position ``start``."""
         k, v = self.split(self.W_k(key)), self.split(self.W_v(value))
         return (k if self.rotate is None else self.rotate(k, start)), v
 
-    def attend(self, q: Heads, k: Heads, v: Heads, mask: Tensor | None) -> Heads:
+    def attend(self, q: Queries, k: Keys, v: Keys, mask: Tensor | None) -> Queries:
         """Every head at once: the fused kernel, or the reference where weights are wanted."""
         if self.record is None and not (self.training and self.dropout.p):
             return fused_attention(q, k, v, mask)
@@ -127,11 +127,11 @@ class MultiHeadAttention(nn.Module):
             self.record(weights.detach())
         return self.dropout(weights) @ v
 
-    def split(self, x: Float[Tensor, "B T d_model"]) -> Heads:
+    def split(self, x: Float[Tensor, "B T d_model"]) -> Queries:
         """Cuts the last axis into heads; positions stay whole (chapter 5 shows the wrong way)."""
         return x.unflatten(-1, (self.n_heads, self.d_k)).transpose(1, 2)  # (B, h, T, d_k)
 
-    def merge(self, x: Heads) -> Float[Tensor, "B T d_model"]:
+    def merge(self, x: Queries) -> Float[Tensor, "B T d_model"]:
         """Lays the heads side by side again."""
         return x.transpose(1, 2).flatten(-2)  # (B, T, d_model)
 

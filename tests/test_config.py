@@ -1,0 +1,73 @@
+import dataclasses
+
+import pytest
+
+from transformer.config import TransformerConfig
+
+
+def test_defaults_are_the_papers_base_model():
+    c = TransformerConfig(37_000, 37_000)
+    assert (c.d_model, c.n_heads, c.d_k, c.d_ff, c.dropout) == (512, 8, 64, 2048, 0.1)
+    assert (c.n_encoder_layers, c.n_decoder_layers) == (6, 6)
+    assert (c.norm, c.position, c.pad_id, c.share_embeddings) == ("post", "sinusoidal", 0, True)
+    assert c == TransformerConfig.base(37_000, 37_000)
+
+
+def test_presets():
+    big = TransformerConfig.big(10, 20)
+    assert (big.d_model, big.n_heads, big.d_ff, big.dropout) == (1024, 16, 4096, 0.3)
+    assert (big.src_vocab_size, big.tgt_vocab_size) == (10, 20)
+    assert TransformerConfig.small(10, 10).d_model == 128
+    tiny = TransformerConfig.tiny(10, 10, d_model=32, norm="pre")
+    assert (tiny.d_model, tiny.norm, tiny.n_encoder_layers) == (32, "pre", 2)
+
+
+def test_tables_are_shared_where_they_can_be():
+    assert TransformerConfig(10, 10).share_embeddings is True
+    assert TransformerConfig(10, 11).share_embeddings is False
+    assert TransformerConfig(10, 10, share_embeddings=False).share_embeddings is False
+
+
+def test_is_frozen_and_replace_validates():
+    c = TransformerConfig(10, 10)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        c.d_model = 8
+    assert c.replace(d_model=64).d_model == 64
+    with pytest.raises(ValueError, match="d_model must be a multiple of n_heads, got 65 and 8"):
+        c.replace(d_model=65)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"src_vocab_size": 0}, "src_vocab_size must be positive, got 0"),
+        ({"tgt_vocab_size": -1}, "tgt_vocab_size must be positive, got -1"),
+        ({"d_model": 0}, "d_model must be positive, got 0"),
+        ({"n_heads": 0}, "n_heads must be positive, got 0"),
+        ({"n_encoder_layers": 0}, "n_encoder_layers must be positive, got 0"),
+        ({"n_decoder_layers": -3}, "n_decoder_layers must be positive, got -3"),
+        ({"d_ff": 0}, "d_ff must be positive, got 0"),
+        ({"max_len": 0}, "max_len must be positive, got 0"),
+        ({"d_model": 10, "n_heads": 4}, "multiple of n_heads, got 10 and 4"),
+        ({"d_model": 9, "n_heads": 3}, "sinusoidal positions want an even d_model, got 9"),
+        ({"d_model": 12, "n_heads": 4, "position": "rotary"}, "even d_model / n_heads, got 3"),
+        ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
+        ({"dropout": -0.1}, "dropout must be at least 0 and below 1, got -0.1"),
+        ({"dropout": float("nan")}, "dropout must be at least 0 and below 1, got nan"),
+        ({"norm": "none"}, r"norm must be one of \('post', 'pre'\), got 'none'"),
+        ({"position": "alibi"}, "position must be one of .*'rotary', 'none'.*, got 'alibi'"),
+        ({"pad_id": 10}, "pad_id must be an id of both vocabularies, got 10"),
+        ({"pad_id": -1}, "pad_id must be an id of both vocabularies, got -1"),
+        ({"tgt_vocab_size": 11, "share_embeddings": True}, "two sizes, got 10 and 11"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_refuses(values, message):
+    with pytest.raises(ValueError, match=message):
+        TransformerConfig(**{"src_vocab_size": 10, "tgt_vocab_size": 10, **values})
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_refuses_a_size_that_is_no_integer():
+    with pytest.raises(TypeError, match=r"d_model must be an integer, got 64\.0"):
+        TransformerConfig(10, 10, d_model=64.0)

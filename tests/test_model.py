@@ -1,0 +1,366 @@
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.testing import assert_close
+
+from tests.oracles import TorchTransformer, gradients, torch_gradients, torch_layer, torch_stack
+from transformer.config import TransformerConfig
+from transformer.masks import causal_mask, padding_mask
+from transformer.model import Decoder, DecoderLayer, Embedding, Encoder, EncoderLayer, Transformer
+from transformer.multihead import record_attention
+
+B, S, T, D = 3, 7, 6, 16
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
+DTYPES = pytest.mark.parametrize("dtype", TOLERANCE)
+NORMS = pytest.mark.parametrize("norm", ["post", "pre"])
+POSITIONS = pytest.mark.parametrize("position", ["sinusoidal", "learned", "rotary", "none"])
+
+
+def config(**changes):
+    sizes = {"d_model": D, "n_heads": 4, "d_ff": 24, "max_len": 12, "dropout": 0.0}
+    layers = {"n_encoder_layers": 2, "n_decoder_layers": 3}
+    return TransformerConfig(
+        **{"src_vocab_size": 20, "tgt_vocab_size": 25} | sizes | layers | changes
+    )
+
+
+def shaken(module, dtype=torch.float64, seed=0):
+    """With parameters away from where they start: no bias zero, no gain one."""
+    g = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in module.parameters():
+            p.add_(0.3 * torch.randn(p.shape, generator=g))
+    return module.to(dtype)
+
+
+def vectors(length, dtype=torch.float64, seed=1):
+    g = torch.Generator().manual_seed(seed)
+    return torch.randn(B, length, D, generator=g, dtype=torch.float64).to(dtype).requires_grad_()
+
+
+def sentences(vocab_size, length, seed=2):
+    """Random words; the second sentence is three long, the rest of it padding."""
+    g = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(1, vocab_size, (B, length), generator=g)
+    tokens[1, 3:] = 0
+    return tokens
+
+
+SRC, TGT = sentences(20, S), sentences(25, T, seed=3)
+
+
+def assert_same(ours, theirs, convert, inputs, mine, wanted, tolerance):
+    """Outputs, and the gradients of every parameter and input."""
+    assert_close(mine, wanted, rtol=0, atol=tolerance * max(1, wanted.abs().max().item()))
+    weight = torch.randn(mine.shape, generator=torch.Generator().manual_seed(4)).to(mine)
+    grads = gradients(ours, *inputs, loss=(mine * weight).sum())
+    expected = gradients(theirs, *inputs, loss=(wanted * weight).sum())
+    grads |= torch_gradients(ours, convert, grads)
+    for name, gradient in expected.items():
+        scale = max(1, gradient.abs().max().item())
+        assert_close(grads[name], gradient, rtol=0, atol=tolerance * scale, msg=name)
+
+
+@DTYPES
+@NORMS
+@pytest.mark.parametrize("masked", [False, True])
+def test_encoder_layer_and_encoder_equal_torch(masked, norm, dtype):
+    x = vectors(S, dtype)
+    mask, hidden = (padding_mask(SRC), SRC == 0) if masked else (None, None)
+    layer = shaken(EncoderLayer(config(norm=norm)), dtype)
+    stack = shaken(Encoder(config(norm=norm)), dtype)
+    for ours, convert in ((layer, torch_layer), (stack, torch_stack)):
+        theirs = convert(ours)
+        wanted = theirs(x, src_key_padding_mask=hidden)
+        assert_same(ours, theirs, convert, [x], ours(x, mask), wanted, TOLERANCE[dtype])
+
+
+@DTYPES
+@NORMS
+@pytest.mark.parametrize("masked", [False, True])
+def test_decoder_layer_and_decoder_equal_torch(masked, norm, dtype):
+    x, memory = vectors(T, dtype), vectors(S, dtype, seed=5)
+    mine, theirs_masks = (), {}
+    if masked:
+        mine = (padding_mask(TGT) & causal_mask(T), padding_mask(SRC))
+        theirs_masks = {
+            "tgt_mask": ~causal_mask(T),
+            "tgt_key_padding_mask": TGT == 0,
+            "memory_key_padding_mask": SRC == 0,
+        }
+    layer = shaken(DecoderLayer(config(norm=norm)), dtype)
+    stack = shaken(Decoder(config(norm=norm)), dtype)
+    for ours, convert in ((layer, torch_layer), (stack, torch_stack)):
+        theirs = convert(ours)
+        wanted, got = theirs(x, memory, **theirs_masks), ours(x, memory, *mine)
+        assert_same(ours, theirs, convert, [x, memory], got, wanted, TOLERANCE[dtype])
+
+
+@DTYPES
+@NORMS
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_whole_model_equals_torch(shared, norm, dtype):
+    c = config(tgt_vocab_size=20 if shared else 25, norm=norm, share_embeddings=shared)
+    ours = shaken(Transformer(c), dtype)
+    theirs = TorchTransformer(ours)
+    tgt = TGT.clamp(max=c.tgt_vocab_size - 1)
+    mine, wanted = ours(SRC, tgt), theirs(SRC, tgt)
+    assert_same(ours, theirs, TorchTransformer, [], mine, wanted, TOLERANCE[dtype])
+    assert torch.equal(ours.decode(tgt, ours.encode(SRC), SRC), mine)
+    tables = {"src_embedding.tokens.weight"}
+    tables |= set() if shared else {"tgt_embedding.tokens.weight", "output.weight"}
+    outside = {name for name, _ in ours.named_parameters() if "coder" not in name}
+    assert outside == tables
+
+
+@NORMS
+@POSITIONS
+def test_a_changed_token_changes_no_earlier_logit(position, norm):
+    model = shaken(Transformer(config(position=position, norm=norm)))
+    before = model(SRC, TGT)
+    for t in range(T):
+        changed = TGT.clone()
+        changed[0, t] = 1 + changed[0, t] % 24
+        after = model(SRC, changed)
+        assert torch.equal(after[0, :t], before[0, :t])
+        assert (after[0, t] != before[0, t]).any()
+        assert torch.equal(after[1:], before[1:])
+
+
+@NORMS
+@POSITIONS
+def test_padding_changes_nothing(position, norm):
+    model = shaken(Transformer(config(position=position, norm=norm)))
+    alone = model(SRC[1:2, :3], TGT[1:2, :3])
+    for more in (0, 1, 5):
+        wide = [F.pad(tokens[1:2, :3], (0, more)) for tokens in (SRC, TGT)]
+        assert_close(model(*wide)[:, :3], alone, rtol=0, atol=1e-12)
+
+
+@NORMS
+@POSITIONS
+def test_order_and_company_in_the_batch_change_nothing(position, norm):
+    model = shaken(Transformer(config(position=position, norm=norm)), torch.float32)
+    logits = model(SRC, TGT)
+    order = torch.tensor([2, 0, 1])
+    assert_close(model(SRC[order], TGT[order]), logits[order], rtol=0, atol=1e-5)
+    for b in range(B):
+        alone = model(SRC[b : b + 1], TGT[b : b + 1])
+        assert_close(alone, logits[b : b + 1], rtol=0, atol=1e-5)
+
+
+@NORMS
+@POSITIONS
+def test_cached_steps_equal_the_whole(position, norm):
+    model = shaken(Transformer(config(position=position, norm=norm)))
+    tgt = sentences(25, T, seed=6).clamp(min=1)
+    state = model.start_decoding(SRC, max_len=T)
+    steps = [model.decode_next(tgt[:, t], state) for t in range(T)]
+    assert state.length == T
+    assert_close(torch.stack(steps, dim=1), model(SRC, tgt), rtol=0, atol=1e-11)
+
+
+def test_decoding_state_selects_sentences():
+    model = shaken(Transformer(config()))
+    rows, tgt = torch.tensor([1, 2, 1]), TGT.clamp(min=1)
+    state = model.start_decoding(SRC, max_len=3)
+    model.decode_next(tgt[:, 0], state)
+    state.select(rows)
+    logits = model.decode_next(tgt[rows, 1], state)
+    assert_close(logits, model(SRC[rows], tgt[rows, :2])[:, 1], rtol=0, atol=1e-12)
+
+
+def test_order_is_seen_only_with_positions():
+    back = torch.arange(S - 1, -1, -1)
+    words = SRC[[0, 2]]
+    for position, blind in (
+        ("none", True),
+        ("sinusoidal", False),
+        ("learned", False),
+        ("rotary", False),
+    ):
+        model = shaken(Transformer(config(position=position)))
+        same = torch.allclose(model.encode(words[:, back]), model.encode(words)[:, back])
+        assert same is blind
+
+
+def test_embedding_scales_the_table_and_adds_positions():
+    embed = Embedding(20, config()).double()
+    tokens = SRC[:, :4]
+    expected = embed.tokens.weight[tokens] * math.sqrt(D)
+    assert_close(embed(tokens), expected + embed.positions.table[:4])
+    assert_close(embed(tokens, start=3), expected + embed.positions.table[3:7])
+    big = Embedding(1000, config(d_model=64))
+    assert_close(big.tokens.weight.std().item(), 1 / 8, rtol=0.02, atol=0)
+    dropped = (
+        Embedding(20, config(dropout=0.5))(torch.ones(50, 12, dtype=torch.long)) == 0
+    ).float()
+    assert 0.45 < dropped.mean() < 0.55
+
+
+def test_weights_start_as_glorot_and_bengio_have_it():
+    model = Transformer(config(d_model=64, d_ff=256, tgt_vocab_size=25))
+    for name, module in model.named_modules():
+        if isinstance(module, nn.Linear):
+            limit = math.sqrt(6 / sum(module.weight.shape))
+            assert module.weight.abs().max() <= limit, name
+            assert module.weight.std() > 0.9 * limit / math.sqrt(3), name
+            assert module.bias is None or not module.bias.any()
+
+
+def count(config):
+    with torch.device("meta"):
+        model = Transformer(config)
+    return sum(p.numel() for p in model.parameters())
+
+
+def test_parameters_by_hand():
+    d, f, v = 512, 2048, 37_000
+    attention, feed_forward, norm = 4 * (d * d + d), 2 * d * f + f + d, 2 * d
+    layers = 6 * (attention + feed_forward + 2 * norm)
+    layers += 6 * (2 * attention + feed_forward + 3 * norm)
+    assert layers == 44_138_496
+    assert count(TransformerConfig.base(v, v)) == layers + v * d == 63_082_496
+    assert count(TransformerConfig.base(v, v, share_embeddings=False)) == layers + 3 * v * d
+    assert count(TransformerConfig.base(v, v, norm="pre")) == layers + v * d + 2 * norm
+
+
+# Vaswani et al. (2017), Table 3, rows of (C): parameters in millions, 65 for the base model.
+TABLE_3 = {
+    "N=2": (36, {"n_encoder_layers": 2, "n_decoder_layers": 2}),
+    "N=4": (50, {"n_encoder_layers": 4, "n_decoder_layers": 4}),
+    "N=8": (80, {"n_encoder_layers": 8, "n_decoder_layers": 8}),
+    "d_ff=1024": (53, {"d_ff": 1024}),
+    "d_ff=4096": (90, {"d_ff": 4096}),
+}
+
+
+@pytest.mark.parametrize("row", TABLE_3)
+def test_parameters_differ_from_the_base_model_as_in_the_papers_table(row):
+    millions, changes = TABLE_3[row]
+    base, changed = (count(TransformerConfig.base(37_000, 37_000, **c)) for c in ({}, changes))
+    assert abs((changed - base) / 1e6 - (millions - 65)) < 1
+
+
+@pytest.mark.parametrize(("preset", "millions"), [("base", 65), ("big", 213)])
+def test_parameters_of_the_papers_models_within_three_percent(preset, millions):
+    # 63.1 and 214.3; the paper's vocabulary is "about 37,000", and it rounds
+    made = count(getattr(TransformerConfig, preset)(37_000, 37_000)) / 1e6
+    assert made == pytest.approx(millions, rel=0.03)
+
+
+@POSITIONS
+@NORMS
+def test_no_nan_for_empty_sources_single_tokens_and_full_padding(norm, position):
+    model = shaken(Transformer(config(norm=norm, position=position)), torch.float32)
+    src = SRC.clone()
+    src[2] = 0
+    tgt = TGT.clone()
+    tgt[0] = 0
+    for s, t in (
+        (src, tgt),
+        (src[:, :1], tgt[:, :1]),
+        (torch.zeros_like(src), torch.zeros_like(tgt)),
+    ):
+        logits = model(s, t)
+        assert logits.isfinite().all()
+        grads = gradients(model, loss=logits.square().mean())
+        assert all(g.isfinite().all() for g in grads.values())
+
+
+def test_an_empty_source_is_as_if_there_were_no_cross_attention():
+    model = shaken(Transformer(config()))
+    empty = torch.zeros_like(SRC)
+    expected = model(empty, TGT)
+    for layer in model.decoder.layers:
+        layer.cross_attention.forward = lambda q, *_, layer=layer, **__: (
+            layer.cross_attention.W_o.bias.expand_as(q)
+        )
+    assert_close(model(SRC, TGT), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@NORMS
+def test_no_nan_in_half_precision_with_scores_of_60_000(norm, dtype):
+    model = Transformer(config(norm=norm)).to(dtype)
+    x = vectors(S).detach().to(dtype)
+    extreme = torch.where(x > 0, 6e4 / D, -6e4 / D).to(dtype)
+    layer = model.encoder.layers[0]
+    with torch.no_grad():
+        for linear in (layer.self_attention.W_q, layer.self_attention.W_k):
+            nn.init.eye_(linear.weight)
+        layer.self_attention.W_k.weight.div_(extreme.abs().max()).mul_(D**0.5)
+        out = layer.self_attention(extreme, extreme, extreme, padding_mask(SRC))
+    assert out.isfinite().all()
+    assert model(SRC, TGT).isfinite().all()
+
+
+def test_one_dimensional_heads():
+    model = shaken(Transformer(config(n_heads=D)))
+    assert model(SRC, TGT).isfinite().all()
+    assert_close(model(SRC, TGT), TorchTransformer(model)(SRC, TGT), rtol=0, atol=1e-11)
+
+
+def test_maps_of_every_attention_module():
+    model = shaken(Transformer(config()))
+    with record_attention(model) as maps:
+        recorded = model(SRC, TGT)
+    assert_close(recorded, model(SRC, TGT), rtol=0, atol=1e-11)
+    lengths = {"encoder": (S, S), "decoder.self": (T, T), "decoder.cross": (T, S)}
+    assert len(maps) == 2 + 3 + 3
+    for name, weights in maps.items():
+        stack, _, _, kind = name.split(".")
+        key = stack if stack == "encoder" else f"decoder.{kind.split('_')[0]}"
+        assert weights.shape == (B, 4, *lengths[key])
+        assert (weights[1, ..., 3:] == 0).all()
+        assert_close(weights.sum(-1), torch.ones(B, 4, lengths[key][0]).double())
+
+
+def bad_tokens():
+    good, m = torch.ones(2, 4, dtype=torch.long), "must hold ids from 0 to"
+    yield good + 19, good, f"src {m} 19, got 20"
+    yield good, good + 24, f"tgt {m} 24, got 25"
+    yield -good, good, f"src {m} 19, got -1"
+    yield good, -good, f"tgt {m} 24, got -1"
+    yield good.float(), good, r"src must hold integer ids, got torch\.float32"
+    yield good, good.bool(), r"tgt must hold integer ids, got torch\.bool"
+    yield good[0], good, r"src must have two axes \(B, length\), got shape \(4,\)"
+    yield good, good[None], r"tgt must have two axes \(B, length\), got shape \(1, 2, 4\)"
+    yield good.repeat(1, 4), good, "src must be no longer than max_len = 12, got 16 tokens"
+    yield good, good.repeat(1, 4), "tgt must be no longer than max_len = 12, got 16 tokens"
+    yield good, good[:, :0], r"tgt must have at least one position, got \(2, 0\)"
+    yield good[:, :0], good, r"src must have at least one position, got \(2, 0\)"
+    yield good, good[:1], "tgt must have as many rows as src, 2, got 1"
+
+
+@pytest.mark.parametrize(("src", "tgt", "message"), list(bad_tokens()))
+@pytest.mark.parametrize("position", ["sinusoidal", "rotary", "none"])
+@pytest.mark.usefixtures("unchecked")
+def test_refuses_tokens(position, src, tgt, message):
+    with pytest.raises(ValueError, match=message):
+        Transformer(config(position=position))(src, tgt)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_refuses_a_memory_of_another_source():
+    model = Transformer(config())
+    memory = model.encode(SRC)
+    with pytest.raises(ValueError, match=r"memory must have shape \(3, 7, 16\), got \(3, 6, 16\)"):
+        model.decode(TGT, memory[:, 1:], SRC)
+    with pytest.raises(ValueError, match=r"memory must have shape \(2, 7, 16\), got \(3, 7, 16\)"):
+        model.decode(TGT, memory, SRC[:2])
+
+
+def test_refuses_to_decode_past_max_len():
+    model = Transformer(config())
+    with pytest.raises(ValueError, match="max_len must be at most 12, got 13"):
+        model.start_decoding(SRC, max_len=13)
+    state = model.start_decoding(SRC, max_len=2)
+    token = TGT[:, 0].clamp(min=1)
+    model.decode_next(token, state)
+    model.decode_next(token, state)
+    with pytest.raises(ValueError, match="cache holds 2 positions, got 3"):
+        model.decode_next(token, state)
