@@ -94,6 +94,8 @@ def beam_search(
     Raises ValueError for a ``beam_size`` below 1 and what :func:`greedy_decode` refuses.
     """
     check_positive(beam_size=beam_size)
+    if not math.isfinite(length_penalty):
+        raise ValueError(f"length_penalty must be finite, got {length_penalty}")
     with _decoding(model, src, bos_id, eos_id, max_len, use_cache) as steps:
         search = _Search(src, beam_size, length_penalty, bos_id, eos_id, max_len, model.pad_id)
         steps.select(search.first_rows())
@@ -203,10 +205,14 @@ class _Uncached:
 def _decoding(model, src, bos_id, eos_id, max_len, use_cache) -> Iterator[_Cached | _Uncached]:
     """In evaluation mode and without gradients; the model's mode is restored."""
     check_positive(max_len=max_len)
+    if max_len > getattr(model, "max_len", math.inf):
+        raise ValueError(f"max_len must be at most {model.max_len}, got {max_len}")
     vocab_size = model.output.weight.size(0)
     for name, token in {"bos_id": bos_id, "eos_id": eos_id}.items():
         if not 0 <= token < vocab_size:
             raise ValueError(f"{name} must be an id below {vocab_size}, got {token}")
+        if token == model.pad_id:
+            raise ValueError(f"{name} must not be the padding id, got {token}")
     modes = {module: module.training for module in model.modules()}
     model.eval()
     try:

@@ -207,6 +207,10 @@ class Transformer(nn.Module):
     def pad_id(self) -> int:
         return self.config.pad_id
 
+    @property
+    def max_len(self) -> int:
+        return self.config.max_len
+
     def forward(
         self, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
     ) -> Float[Tensor, "B T tgt_vocab_size"]:

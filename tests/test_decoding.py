@@ -1,0 +1,331 @@
+import itertools
+import math
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from transformer.config import TransformerConfig
+from transformer.decoding import beam_search, greedy_decode, sample
+from transformer.model import Transformer
+
+V, MAX_LEN = 9, 10
+IDS = {"bos_id": 1, "eos_id": 2, "max_len": MAX_LEN}
+KINDS = pytest.mark.parametrize(
+    ("position", "norm"),
+    [("sinusoidal", "post"), ("learned", "pre"), ("rotary", "post"), ("none", "pre")],
+)
+SEEDS = pytest.mark.parametrize("seed", range(4))
+
+
+def model(seed=0, sharpness=2.0, **changes):
+    """Untrained, in training mode, and so that its sentences end here and there."""
+    torch.manual_seed(seed)
+    c = TransformerConfig.tiny(V, V, d_model=16, d_ff=16, max_len=12, dropout=0.3, **changes)
+    made = Transformer(c.replace(share_embeddings=False)).double()
+    with torch.no_grad():
+        made.output.weight.mul_(sharpness)
+        made.output.weight[2].mul_(2)
+        for layer in made.decoder.layers:
+            layer.self_attention.W_o.weight.mul_(2)
+            layer.cross_attention.W_o.weight.mul_(2)
+    return made
+
+
+def sources(seed=0, B=12):
+    src = torch.randint(3, V, (B, 6), generator=torch.Generator().manual_seed(seed))
+    src[1:2, 3:] = 0
+    return src
+
+
+def log_p(m, src, prefix):
+    """Log-probabilities of the token after ``prefix``, padding left out; one sentence."""
+    logits = m(src[None], torch.tensor([prefix]))[0, -1]
+    return logits.index_fill(0, torch.tensor([0]), -math.inf).log_softmax(-1).tolist()
+
+
+def greedy_by_loops(m, src):
+    tokens = [1]
+    while len(tokens) <= MAX_LEN and tokens[-1] != 2:
+        scores = log_p(m, src, tokens)
+        tokens.append(scores.index(max(scores)))
+    return tokens[1:]
+
+
+def penalised(score, length, alpha):
+    return score / ((5 + length) / 6) ** alpha
+
+
+def beam_by_loops(m, src, K, alpha):
+    """Lists of (log-probability, tokens), one sentence, one hypothesis at a time."""
+    live, ended = [(0.0, [1])], []
+    for _ in range(MAX_LEN):
+        grown = [
+            (score + p, [*tokens, token])
+            for score, tokens in live
+            for token, p in enumerate(log_p(m, src, tokens))
+            if token
+        ]
+        grown.sort(key=lambda pair: -pair[0])
+        ended += [pair for pair in grown[:K] if pair[1][-1] == 2]
+        live = [pair for pair in grown if pair[1][-1] != 2][:K]
+        if len(ended) >= K:
+            break
+    score, tokens = max(ended or live, key=lambda h: penalised(h[0], len(h[1]) - 1, alpha))
+    return score, tokens[1:]
+
+
+def rows(tokens):
+    """Each row up to and with its end of sentence; what follows must be padding."""
+    out = []
+    for row in tokens.tolist():
+        length = row.index(2) + 1 if 2 in row else len(row)
+        assert not any(row[length:])
+        assert 0 not in row[:length]
+        out.append(row[:length])
+    return out
+
+
+@SEEDS
+def test_greedy_equals_plain_loops(seed):
+    m, src = model(seed), sources(seed)
+    tokens = greedy_decode(m, src, **IDS)
+    m.eval()
+    assert rows(tokens) == [greedy_by_loops(m, s) for s in src]
+    assert tokens.size(1) == max(map(len, rows(tokens)))
+
+
+def test_sentences_here_end_at_many_lengths():
+    # else the tests of this file would not see a sentence that goes on after its end
+    made = [model(seed, position=kind) for seed in range(4) for kind in ("sinusoidal", "none")]
+    lengths = [len(r) for m in made for r in rows(greedy_decode(m, sources(), **IDS))]
+    assert len(set(lengths)) > 5
+    assert {1, MAX_LEN} < set(lengths)
+
+
+@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize(("K", "alpha"), [(2, 0.6), (3, 0.0), (4, 0.6), (5, 2.0)])
+def test_beam_search_equals_plain_loops(K, alpha, seed):
+    m, src = model(seed, sharpness=1.5), sources(seed, B=3)
+    tokens, scores = beam_search(m, src, beam_size=K, length_penalty=alpha, **IDS)
+    m.eval()
+    expected = [beam_by_loops(m, s, K, alpha) for s in src]
+    assert rows(tokens) == [t for _, t in expected]
+    assert_close(
+        scores.double(), torch.tensor([s for s, _ in expected]).double(), rtol=0, atol=1e-5
+    )
+
+
+def test_a_beam_as_wide_as_the_tree_finds_the_best_sentence_of_all():
+    torch.manual_seed(0)
+    c = TransformerConfig.tiny(5, 5, d_model=16, d_ff=16, max_len=4, share_embeddings=False)
+    m, src, alpha = Transformer(c).double().eval(), torch.tensor([[3, 4, 3]]), 0.6
+    candidates = []
+    for length in (1, 2, 3):
+        for body in itertools.product((1, 3, 4), repeat=length - 1):
+            tokens = [1, *body, 2]
+            score = sum(log_p(m, src[0], tokens[:t])[tokens[t]] for t in range(1, length + 1))
+            candidates.append((penalised(score, length, alpha), score, tokens[1:]))
+    _, score, tokens = max(candidates)
+    found, log_probability = beam_search(
+        m, src, bos_id=1, eos_id=2, max_len=3, beam_size=40, length_penalty=alpha
+    )
+    assert rows(found) == [tokens]
+    assert log_probability.item() == pytest.approx(score, abs=1e-5)
+
+
+@SEEDS
+@KINDS
+def test_cached_equals_uncached(position, norm, seed):
+    m, src = model(seed, position=position, norm=norm), sources(seed)
+    for search in (greedy_decode, beam_search):
+        cached = search(m, src, **IDS)
+        whole = search(m, src, use_cache=False, **IDS)
+        assert_close(cached, whole, rtol=0, atol=1e-5)
+    draws = [
+        sample(m, src, use_cache=c, generator=torch.Generator().manual_seed(seed), **IDS)
+        for c in (True, False)
+    ]
+    assert torch.equal(*draws)
+
+
+@SEEDS
+@KINDS
+def test_a_beam_of_one_is_greedy(position, norm, seed):
+    m, src = model(seed, position=position, norm=norm), sources(seed)
+    tokens, _ = beam_search(m, src, beam_size=1, **IDS)
+    assert torch.equal(tokens, greedy_decode(m, src, **IDS))
+
+
+@SEEDS
+def test_the_log_probability_is_the_models_own(seed):
+    m, src = model(seed), sources(seed)
+    tokens, scores = beam_search(m, src, **IDS)
+    m.eval()
+    for s, row, score in zip(src, rows(tokens), scores.tolist(), strict=True):
+        expected = sum(log_p(m, s, [1, *row[:t]])[row[t]] for t in range(len(row)))
+        assert score == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("search", [greedy_decode, lambda *a, **k: beam_search(*a, **k)[0]])
+def test_company_in_the_batch_changes_nothing(search):
+    m, src = model(), sources()
+    together = rows(search(m, src, **IDS))
+    assert together == [rows(search(m, s[None], **IDS))[0] for s in src]
+    order = torch.randperm(len(src), generator=torch.Generator().manual_seed(0))
+    assert rows(search(m, src[order], **IDS)) == [together[i] for i in order]
+    wide = torch.cat([src, torch.zeros_like(src)], dim=1)
+    assert rows(search(m, wide, **IDS)) == together
+
+
+def test_a_higher_penalty_never_gives_a_shorter_sentence_of_the_two():
+    # what the search sets aside does not depend on the penalty; which of them it returns does
+    lengths = {}
+    for alpha in (-2.0, 0.0, 0.6, 5.0):
+        found = [
+            beam_search(model(s, 1.0), sources(s), length_penalty=alpha, **IDS)[0] for s in range(3)
+        ]
+        lengths[alpha] = [len(r) for t in found for r in rows(t)]
+    for short, long in itertools.pairwise(lengths.values()):
+        assert all(a <= b for a, b in zip(short, long, strict=True))
+    assert sum(lengths[5.0]) > sum(lengths[0.0])
+
+
+@pytest.mark.parametrize("search", [greedy_decode, beam_search, sample])
+def test_leaves_the_model_as_it_was(search):
+    m = model()
+    m.decoder.layers[1].eval()
+    before = [module.training for module in m.modules()]
+    out = search(m, sources(), **IDS)
+    assert [module.training for module in m.modules()] == before
+    assert any(before)
+    assert not all(before)
+    assert all(p.grad is None for p in m.parameters())
+    tokens = out[0] if isinstance(out, tuple) else out
+    assert not tokens.is_inference()
+    with pytest.raises(ValueError, match="ids from 0 to"):
+        search(m, sources() + V, **IDS)
+    assert [module.training for module in m.modules()] == before
+
+
+def test_dropout_is_off():
+    m, src = model(), sources()
+    first = greedy_decode(m, src, **IDS)
+    assert all(torch.equal(greedy_decode(m, src, **IDS), first) for _ in range(5))
+
+
+def test_sampling_draws_from_the_softmax_of_the_logits_over_the_temperature():
+    m = model(sharpness=1.5)
+    src = sources(B=1).repeat(20_000, 1)
+    g = torch.Generator().manual_seed(0)
+    for temperature in (0.5, 1.0, 2.0):
+        tokens = sample(m, src, temperature=temperature, generator=g, **{**IDS, "max_len": 1})
+        m.eval()
+        expected = (torch.tensor(log_p(m, src[0], [1])) / temperature).softmax(-1)
+        shares = tokens.flatten().bincount(minlength=V) / len(src)
+        assert_close(shares, expected, rtol=0, atol=0.015)
+
+
+def drawn(**options):
+    """The tokens that come first in 3,000 samples of one sentence, and their probabilities."""
+    m = model(sharpness=1.5)
+    src = sources(B=1).repeat(3000, 1)
+    g = torch.Generator().manual_seed(0)
+    tokens = sample(m, src, generator=g, **{**IDS, "max_len": 1}, **options)
+    m.eval()
+    return set(tokens.flatten().tolist()), torch.tensor(log_p(m, src[0], [1])).exp().tolist()
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 100])
+def test_top_k_keeps_the_k_likeliest(k):
+    tokens, p = drawn(top_k=k, temperature=3.0)
+    likeliest = sorted(range(1, V), key=lambda token: -p[token])[:k]
+    assert tokens == set(likeliest)
+
+
+@pytest.mark.parametrize("top_p", [1e-9, 0.3, 0.6, 0.8, 1.0])
+def test_top_p_keeps_the_fewest_that_reach_p(top_p):
+    tokens, p = drawn(top_p=top_p)
+    nucleus, total = set(), 0.0
+    for token in sorted(range(1, V), key=lambda token: -p[token]):
+        if total >= top_p:
+            break
+        nucleus.add(token)
+        total += p[token]
+    assert tokens <= nucleus
+    assert all(p[token] < 0.003 for token in nucleus - tokens)
+
+
+def test_top_k_comes_before_top_p():
+    _, p = drawn()
+    first, second = sorted(range(1, V), key=lambda token: -p[token])[:2]
+    share = p[first] / (p[first] + p[second])
+    assert drawn(top_k=2, top_p=share - 1e-3)[0] == {first}
+    assert drawn(top_k=2, top_p=share + 1e-3)[0] == {first, second}
+
+
+def test_the_same_seed_draws_the_same_sentences():
+    m, src = model(), sources()
+    one, two, other = (
+        sample(m, src, generator=torch.Generator().manual_seed(s), **IDS) for s in (5, 5, 6)
+    )
+    assert torch.equal(one, two)
+    assert one.shape != other.shape or not torch.equal(one, other)
+
+
+def test_sampling_the_likeliest_is_greedy():
+    m, src = model(), sources()
+    greedy = greedy_decode(m, src, **IDS)
+    assert torch.equal(sample(m, src, top_k=1, **IDS), greedy)
+    assert torch.equal(sample(m, src, temperature=1e-4, **IDS), greedy)
+
+
+def test_a_source_of_padding_alone_and_of_length_one():
+    m = model()
+    for src in (torch.zeros(2, 4, dtype=torch.long), torch.tensor([[3]])):
+        assert len(rows(greedy_decode(m, src, **IDS))) == len(src)
+        _, scores = beam_search(m, src, **IDS)
+        assert scores.isfinite().all()
+
+
+def test_a_beam_wider_than_the_vocabulary():
+    tokens, scores = beam_search(model(), sources(), beam_size=3 * V, **IDS)
+    assert scores.isfinite().all()
+    assert len(rows(tokens)) == 12
+
+
+@pytest.mark.parametrize("search", [greedy_decode, beam_search, sample])
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_len": 0}, "max_len must be positive, got 0"),
+        ({"max_len": 13}, "max_len must be at most 12, got 13"),
+        ({"bos_id": V}, "bos_id must be an id below 9, got 9"),
+        ({"eos_id": -1}, "eos_id must be an id below 9, got -1"),
+        ({"eos_id": 0}, "eos_id must not be the padding id, got 0"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_refuses(search, changes, message):
+    with pytest.raises(ValueError, match=message):
+        search(model(), sources(), **{**IDS, **changes})
+    with pytest.raises(ValueError, match=message):
+        search(model(), sources(), use_cache=False, **{**IDS, **changes})
+
+
+@pytest.mark.parametrize(
+    ("search", "changes", "message"),
+    [
+        (beam_search, {"beam_size": 0}, "beam_size must be positive, got 0"),
+        (beam_search, {"length_penalty": float("nan")}, "length_penalty must be finite, got nan"),
+        (sample, {"temperature": 0.0}, "temperature must be positive, got 0.0"),
+        (sample, {"temperature": float("nan")}, "temperature must be positive, got nan"),
+        (sample, {"top_k": 0}, "top_k must be positive, got 0"),
+        (sample, {"top_p": 0.0}, "top_p must be above 0 and at most 1, got 0.0"),
+        (sample, {"top_p": 1.1}, "top_p must be above 0 and at most 1, got 1.1"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_refuses_options(search, changes, message):
+    with pytest.raises(ValueError, match=message):
+        search(model(), sources(), **IDS, **changes)
