@@ -5,6 +5,8 @@ import os
 # One thread a process, set before torch is imported and inherited by every kernel: two threads on
 # a busy machine wait for each other, and sums come out in another order.
 os.environ["OMP_NUM_THREADS"] = "1"
+os.environ["TQDM_DISABLE"] = "1"  # progress bars are for people; they would stand in the outputs
+os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads and forked processes do not mix
 
 import pytest
 from hypothesis import settings

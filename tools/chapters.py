@@ -107,7 +107,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make chapters", description=__doc__.splitlines()[0])
     parser.add_argument("--all", action="store_true", help="run the fresh ones as well")
     options = parser.parse_args(arguments)
-    os.environ["OMP_NUM_THREADS"] = "1"  # as the tests do: see conftest.py
+    # as the tests do: see conftest.py
+    os.environ |= {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "TOKENIZERS_PARALLELISM": "false"}
     for path in CHAPTERS:
         notebook = nbformat.read(path, as_version=4)
         tidy(notebook)

@@ -13,6 +13,16 @@ def check_positive(**sizes: int) -> None:
             raise ValueError(f"{name} must be positive, got {size}")
 
 
+def check_shape(tensor: Tensor, *wanted: int | str, name: str) -> None:
+    """Raises ValueError unless ``tensor`` has the ``wanted`` sizes; a letter means any."""
+    sizes = tensor.shape
+    if len(sizes) != len(wanted) or any(
+        isinstance(want, int) and size != want for size, want in zip(sizes, wanted, strict=True)
+    ):
+        shape = f"({', '.join(map(str, wanted))}{',' if len(wanted) == 1 else ''})"
+        raise ValueError(f"{name} must have shape {shape}, got {tuple(sizes)}")
+
+
 def check_tokens(tokens: Tensor, vocab_size: int, *, name: str) -> None:
     """Raises ValueError unless ``tokens`` is (B, length ≥ 1), of integers in [0, vocab_size).
 

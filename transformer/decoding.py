@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from transformer.checks import check_positive
+from transformer.layers import evaluating
 
 Logits = Float[Tensor, "B vocab"]
 
@@ -203,7 +204,7 @@ class _Uncached:
 
 @contextmanager
 def _decoding(model, src, bos_id, eos_id, max_len, use_cache) -> Iterator[_Cached | _Uncached]:
-    """In evaluation mode and without gradients; the model's mode is restored."""
+    """One step after another, in evaluation mode and without gradients."""
     check_positive(max_len=max_len)
     if max_len > getattr(model, "max_len", math.inf):
         raise ValueError(f"max_len must be at most {model.max_len}, got {max_len}")
@@ -213,14 +214,8 @@ def _decoding(model, src, bos_id, eos_id, max_len, use_cache) -> Iterator[_Cache
             raise ValueError(f"{name} must be an id below {vocab_size}, got {token}")
         if token == model.pad_id:
             raise ValueError(f"{name} must not be the padding id, got {token}")
-    modes = {module: module.training for module in model.modules()}
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield (_Cached if use_cache else _Uncached)(model, src, max_len)
-    finally:
-        for module, mode in modes.items():
-            module.training = mode
+    with evaluating(model):
+        yield (_Cached if use_cache else _Uncached)(model, src, max_len)
 
 
 def _decode(model, src, choose: Callable, bos_id, eos_id, max_len, use_cache) -> Tensor:

@@ -1,6 +1,7 @@
 """The parts around attention: LayerNorm, the feed-forward network, Add & Norm (chapter 7)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 import torch.nn.functional as F
@@ -45,8 +46,8 @@ class Dropout(nn.Module):
     """In training, sets each number to zero with probability ``p`` and divides the others by 1 - p.
 
     Srivastava et al. (2014). On a CPU it draws 16 random bits for each number, four numbers at a
-    time, which takes half as long as ``F.dropout`` and makes ``p`` exact to 1/65536; elsewhere it
-    is ``F.dropout``.
+    time, which takes half as long as ``F.dropout`` and makes ``p`` exact to 1/65536; elsewhere, and
+    when compiled, it is ``F.dropout``.
 
     Raises ValueError if ``p`` is not at least 0 and below 1.
     """
@@ -60,12 +61,25 @@ class Dropout(nn.Module):
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
         if not self.training or self.p == 0:
             return x
-        if x.device.type != "cpu":
+        if x.device.type != "cpu" or torch.compiler.is_compiling():
             return F.dropout(x, self.p)
         words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
         bits = words.view(torch.int16)[: x.numel()].view(x.shape)
         keep = bits >= round(self.p * 2**16) - 2**15
         return x * (keep * x.new_tensor(1 / (1 - self.p)))
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Without dropout and without gradients; each module's mode is restored."""
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
 
 
 class Residual(nn.Module):

@@ -1,0 +1,224 @@
+import json
+import multiprocessing
+import os
+import random
+import signal
+import time
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch.testing import assert_close
+
+from transformer.config import TransformerConfig
+from transformer.model import Transformer
+from transformer.tasks import copy_batch
+from transformer.training import fit, load_checkpoint, load_transformer, save_checkpoint
+from transformer.training.checkpoint import checkpoints
+from transformer.training.objective import paper_optimizer
+
+FILES = ("model.safetensors", "optimizer.safetensors", "state.json")
+V, KILLS, N_STEPS = 12, 24, 400
+
+
+def model(seed=0, **changes):
+    torch.manual_seed(seed)
+    sizes = {"d_model": 16, "d_ff": 16, "n_heads": 2, "max_len": 8, "dropout": 0.2}
+    layers = {"n_encoder_layers": 1, "n_decoder_layers": 1}
+    return Transformer(TransformerConfig(V, V, **{**sizes, **layers, **changes}))
+
+
+def batches(i):
+    return copy_batch(4, V, min_length=2, max_length=4, generator=torch.Generator().manual_seed(i))
+
+
+def train(run, m, n_steps, **options):
+    cpu = torch.device("cpu")
+    options = {"save_every": 2, "progress": False, "device": cpu, **options}
+    return fit(m, batches, n_steps=n_steps, schedule=lambda n: 1e-3, run=run, **options)
+
+
+def train_in_a_process(run):
+    torch.set_num_threads(1)
+    train(run, model(), N_STEPS)
+
+
+def contents(run):
+    """Every file below ``run`` and what is in it."""
+    return {str(p.relative_to(run)): p.read_bytes() for p in run.rglob("*") if p.is_file()}
+
+
+@pytest.fixture
+def trained(tmp_path):
+    m = model()
+    train(tmp_path / "run", m, 6)
+    return m, tmp_path / "run"
+
+
+def test_killed_at_random_moments_it_ends_in_the_same_bits(tmp_path):
+    # a fork server: what it forks has torch imported and has done nothing with it
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([__name__])
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    rng, kills = random.Random(0), 0
+    while kills < KILLS:
+        process = processes.Process(target=train_in_a_process, args=(broken,))
+        process.start()
+        before = [p.name for p in checkpoints(broken)]
+        more, patience = rng.randrange(6), time.monotonic() + 60
+        while more and process.is_alive() and time.monotonic() < patience:
+            names = [p.name for p in checkpoints(broken)]
+            if names[-1:] != before[-1:]:
+                before, more = names, more - 1
+            time.sleep(0.0005)
+        time.sleep(rng.random() * 0.02)
+        process.kill()
+        process.join()
+        assert process.exitcode == -signal.SIGKILL, "it ended before it was killed"
+        kills += 1
+        for saved in checkpoints(broken):  # whatever stands there is whole
+            load_checkpoint(saved, model(seed=1))
+    for run in (whole, broken):
+        process = processes.Process(target=train_in_a_process, args=(run,))
+        process.start()
+        process.join()
+        assert process.exitcode == 0
+    assert sorted(contents(whole)) == sorted(contents(broken))
+    last = [checkpoints(run)[-1] for run in (whole, broken)]
+    assert [p.name for p in last] == [f"step-{N_STEPS:08d}"] * 2
+    for name in FILES[:2]:
+        one, two = (load_file(p / name) for p in last)
+        assert_close(one, two, rtol=0, atol=0)
+    losses = [json.loads((p / FILES[2]).read_text())["state"]["losses"] for p in last]
+    assert losses[0] == losses[1]
+    assert len(losses[0]) == N_STEPS
+
+
+def test_restores_weights_moments_step_and_state(trained, tmp_path):
+    m, run = trained
+    (saved,) = checkpoints(run)[-1:]
+    other = model(seed=1)
+    optimizer = paper_optimizer(other.parameters())
+    step, state = load_checkpoint(saved, other, optimizer)
+    assert step == 6
+    assert len(state["losses"]) == 6
+    assert_close(dict(other.named_parameters()), dict(m.named_parameters()), rtol=0, atol=0)
+    again = save_checkpoint(tmp_path / "again", other, optimizer, step=6, state=state)
+    assert contents(again) == contents(saved)
+
+
+def test_tables_that_are_shared_stay_shared(trained):
+    _, run = trained
+    m = load_transformer(checkpoints(run)[-1])
+    assert m.output.weight is m.src_embedding.tokens.weight
+    names = load_file(checkpoints(run)[-1] / FILES[0]).keys()
+    assert "output.weight" not in names
+    assert len(names) == len(list(m.named_parameters()))
+
+
+def test_load_transformer_makes_the_model_anew(trained):
+    m, run = trained
+    loaded = load_transformer(checkpoints(run)[-1])
+    assert loaded.config == m.config
+    assert not loaded.training
+    batch = batches(99)
+    assert_close(loaded(*batch), m.eval()(*batch), rtol=0, atol=0)
+
+
+def test_keeps_the_latest_and_leaves_other_files_alone(tmp_path):
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / "notes.txt").write_text("mine")
+    (run / "step-best").mkdir()
+    (run / ".writing-123").mkdir()
+    train(run, model(), 7)
+    found = sorted(p.name for p in run.iterdir())
+    assert found == ["notes.txt", "step-00000006", "step-00000007", "step-best"]
+
+
+@pytest.mark.parametrize("file", FILES)
+@pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99])
+def test_a_truncated_checkpoint_is_refused_by_name_and_nothing_changes(trained, file, share):
+    _, run = trained
+    path = checkpoints(run)[-1] / file
+    data = path.read_bytes()
+    path.write_bytes(data[: int(len(data) * share)])
+    assert_refused(run, rf"step-00000006/{file}")
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_missing_file_is_refused_by_name(trained, file):
+    _, run = trained
+    (checkpoints(run)[-1] / file).unlink()
+    assert_refused(run, rf"step-00000006/{file}")
+
+
+def assert_refused(run, message):
+    before, m = contents(run), model(seed=1)
+    weights = {name: p.detach().clone() for name, p in m.named_parameters()}
+    with pytest.raises(ValueError, match=message):
+        train(run, m, 8)
+    assert contents(run) == before
+    assert_close(dict(m.named_parameters()), weights, rtol=0, atol=0)
+
+
+FOREIGN = {
+    "pickle": ("state.json", b"\x80\x04\x95\x10\x00.", "state.json is not a checkpoint"),
+    "other json": ("state.json", b'{"format": "x"}', "state.json is not a checkpoint.*format"),
+    "a list": ("state.json", b"[1]", "state.json is not a checkpoint"),
+    "a torch file": (
+        "model.safetensors",
+        b"PK\x03\x04" + b"\0" * 99,
+        "model.safetensors is missing",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", FOREIGN)
+def test_a_foreign_checkpoint_is_refused_by_name(trained, kind):
+    _, run = trained
+    file, data, message = FOREIGN[kind]
+    (checkpoints(run)[-1] / file).write_bytes(data)
+    assert_refused(run, message)
+
+
+def test_another_models_checkpoint_is_refused_by_what_differs(trained):
+    _, run = trained
+    saved, before = checkpoints(run)[-1], contents(run)
+    with pytest.raises(
+        ValueError, match="of another model: d_ff is 16, not 32; norm is post, not pre"
+    ):
+        load_checkpoint(saved, model(d_ff=32, norm="pre"))
+    with pytest.raises(ValueError, match="of another model"):
+        load_checkpoint(saved, torch.nn.Linear(2, 2))
+    tensors = load_file(saved / FILES[0])
+    tensors["decoder.layers.0.feed_forward.W_1.bias"] = torch.zeros(3)
+    del tensors["encoder.layers.0.feed_forward.W_1.bias"]
+    save_file(tensors, saved / FILES[0])
+    message = r"model.safetensors is of another model: .*bias is \(3,\), not \(16,\); enc.*None"
+    with pytest.raises(ValueError, match=message):
+        load_checkpoint(saved, model())
+    assert contents(run).keys() == before.keys()
+
+
+def test_what_json_cannot_hold_is_not_half_written(tmp_path):
+    m = model()
+    optimizer = paper_optimizer(m.parameters())
+    with pytest.raises(TypeError, match="not JSON serializable"):
+        save_checkpoint(tmp_path, m, optimizer, step=1, state={"x": {1, 2}})
+    assert checkpoints(tmp_path) == []
+
+
+def test_a_step_that_is_saved_already_is_not_overwritten(trained):
+    m, run = trained
+    before = contents(run)
+    with pytest.raises(OSError, match="step-00000006"):
+        save_checkpoint(run, m, paper_optimizer(m.parameters()), step=6, state={})
+    assert {k: v for k, v in contents(run).items() if not k.startswith(".")} == before
+
+
+def test_checkpoints_are_ordered_by_step_not_by_letter(tmp_path):
+    for step in (99_999_999, 100_000_000, 5):
+        os.makedirs(tmp_path / f"step-{step:08d}")
+    assert [int(p.name[5:]) for p in checkpoints(tmp_path)] == [5, 99_999_999, 100_000_000]
+    assert checkpoints(tmp_path / "nowhere") == []

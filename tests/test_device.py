@@ -1,0 +1,79 @@
+import random
+import time
+
+import numpy as np
+import pytest
+import torch
+
+from transformer.device import Timer, autocast_dtype, default_device, seed_everything
+
+CPU = torch.device("cpu")
+
+
+def test_default_device_is_the_gpu_where_there_is_one(monkeypatch):
+    for there, kind in ((True, "cuda"), (False, "cpu")):
+        monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
+        assert default_device().type == kind
+
+
+def test_a_cpu_computes_in_float32_unless_asked():
+    assert autocast_dtype(CPU) is None
+    assert autocast_dtype(CPU, "fp32") is None
+    assert autocast_dtype(CPU, "bf16") == torch.bfloat16
+
+
+@pytest.mark.parametrize(
+    ("capability", "precision", "expected"),
+    [
+        ((7, 5), "auto", torch.float16),
+        ((7, 5), "fp16", torch.float16),
+        ((7, 5), "fp32", None),
+        ((8, 0), "auto", torch.bfloat16),
+        ((9, 0), "auto", torch.bfloat16),
+        ((9, 0), "fp16", torch.float16),
+    ],
+)
+def test_a_gpu_computes_in_what_it_is_fast_in(monkeypatch, capability, precision, expected):
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: capability)
+    assert autocast_dtype(torch.device("cuda"), precision) == expected
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_refuses_what_the_device_has_not(monkeypatch):
+    with pytest.raises(ValueError, match=r"precision must be one of .*'fp16'.*, got 'int8'"):
+        autocast_dtype(CPU, "int8")
+    with pytest.raises(ValueError, match="precision must be bf16 or fp32 on cpu, got 'fp16'"):
+        autocast_dtype(CPU, "fp16")
+    monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a T4")
+    with pytest.raises(ValueError, match="fp16 or fp32 on a T4, which has no bf16"):
+        autocast_dtype(torch.device("cuda"), "bf16")
+
+
+def test_one_seed_fixes_all_three_generators():
+    def draw():
+        return random.random(), np.random.rand(), torch.rand(()).item()  # noqa: NPY002
+
+    seed_everything(3)
+    first = draw()
+    assert draw() != first
+    seed_everything(3)
+    assert draw() == first
+
+
+def test_timer_measures_its_block_and_nothing_else():
+    with Timer(CPU) as timer:
+        time.sleep(0.05)
+    seconds = timer.seconds
+    time.sleep(0.05)
+    assert timer.seconds == seconds
+    assert 0.05 <= seconds < 5
+
+
+def test_timer_waits_for_a_gpu_at_both_ends(monkeypatch):
+    waited = []
+    monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
+    gpu = torch.device("cuda")
+    with Timer(gpu):
+        assert waited == [gpu]
+    assert waited == [gpu, gpu]

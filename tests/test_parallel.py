@@ -1,0 +1,159 @@
+import gzip
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from transformer.parallel import Report, encode_pairs, read_parallel
+from transformer.text import BytePairEncoding, Vocabulary
+
+LINES = ["the cat sat on the mat", "the dog sat on the cat", "ein weißer Hund schläft", "猫が好き"]
+BPE = BytePairEncoding.train(LINES * 3, vocab_size=330)
+VOCABULARY = Vocabulary.from_sentences(LINES)
+
+
+@pytest.fixture
+def read(tmp_path, monkeypatch):
+    """Write two files, as they are or with gzip, and read them as one."""
+    monkeypatch.chdir(tmp_path)
+
+    def read(src, tgt, *, pack=lambda data: data, **options):
+        for name, text in (("a.de", src), ("a.en", tgt)):
+            data = text.encode() if isinstance(text, str) else text
+            (tmp_path / name).write_bytes(pack(data))
+        return read_parallel("a.de", "a.en", **options)
+
+    return read
+
+
+@pytest.mark.parametrize("pack", [lambda data: data, gzip.compress])
+def test_lines_are_paired(read, pack):
+    pairs, report = read("eins zwei\ndrei\n", "one two\nthree\n", pack=pack)
+    assert pairs == [("eins zwei", "one two"), ("drei", "three")]
+    assert report == Report(2, {})
+    assert str(report) == "2 pairs kept, 0 left out"
+
+
+def test_gzip_in_two_parts_is_read_to_its_end(read):
+    whole = gzip.compress(b"a\n") + gzip.compress(b"b\n")
+    assert read(whole, "c\nd\n")[0] == [("a", "c"), ("b", "d")]
+
+
+def test_line_ends_and_the_byte_order_mark_are_no_text(read):
+    assert read("\ufeffa\r\nb c \r\n", "d\n\te")[0] == [("a", "d"), ("b c", "e")]
+
+
+@pytest.mark.parametrize("odd", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\r"])
+def test_nothing_else_ends_a_line(read, odd):
+    assert read(f"a{odd}b\n", "c\n")[0] == [(f"a{odd}b", "c")]
+
+
+@given(text=st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])))
+def test_a_line_comes_back_without_the_white_space_around_it(text, tmp_path_factory):
+    path = tmp_path_factory.getbasetemp() / "line"
+    path.write_bytes(f"x\n{text}.\n".encode())
+    assert read_parallel(path, path)[0][1] == (f"{text}.".strip(),) * 2
+
+
+BAD_LINES = [
+    (b"a\n \n", b"a\nb\n", r"^a\.de, line 2: empty$"),
+    (b"a\nb\n", b"\xe3\x80\x80\nb\n", r"^a\.en, line 1: empty$"),  # an ideographic space
+    (b"a\nb\xff\n", b"a\nb\n", r"^a\.de, line 2: not UTF-8$"),
+    (b"a\nb\n", b"a\n\xc3\n", r"^a\.en, line 2: not UTF-8$"),
+    (b"a\nb\n", b"a\na b c d\n", r"^a\.en, line 2: over 3 words$"),
+    (b"a b c d\na\n", b"\na\n", r"^a\.de, line 1: over 3 words$"),
+]
+
+
+@pytest.mark.parametrize(("src", "tgt", "message"), BAD_LINES)
+def test_a_bad_line_is_named_or_skipped(read, src, tgt, message):
+    with pytest.raises(ValueError, match=message):
+        read(src, tgt, max_words=3)
+    pairs, report = read(src, tgt, max_words=3, on_bad="skip")
+    assert len(pairs) == report.kept == 1
+    assert list(report.skipped.values()) == [1]
+    assert f": {next(iter(report.skipped))}$" in message
+
+
+def test_what_was_skipped_is_counted_by_reason(read):
+    src, tgt = b"a b\na b c\n\n\xff\nd\n\n", "x\ny\nz\nw\nu v w\nr\n"
+    pairs, report = read(src, tgt, max_words=2, on_bad="skip")
+    assert pairs == [("a b", "x")]
+    assert report == Report(1, {"over 2 words": 2, "empty": 2, "not UTF-8": 1})
+    assert str(report) == "1 pairs kept, 5 left out (2 empty, 1 not UTF-8, 2 over 2 words)"
+
+
+@pytest.mark.parametrize("on_bad", ["error", "skip"])
+@pytest.mark.parametrize(
+    ("src", "tgt", "message"),
+    [
+        ("a\nb\n", "a\n", r"as many lines as each other, got 2 in a\.de and 1 in a\.en"),
+        ("a\n", "a\n\n", r"as many lines as each other, got 1 in a\.de and 2 in a\.en"),
+        ("", "", r"a\.de and a\.en hold no pair to learn from: 0 pairs kept, 0 left out"),
+        (gzip.compress(b"a\n")[:-1], "a\n", r"a\.de is not a whole gzip file: ."),
+        ("a\n", gzip.compress(b"a\n") + b"?", r"a\.en is not a whole gzip file: ."),
+        ("a\n", gzip.compress(b"a\n")[:10] + b"\x07" * 9, r"a\.en is not a whole gzip file: ."),
+    ],
+)
+def test_files_that_do_not_fit_are_named(read, src, tgt, message, on_bad):
+    with pytest.raises(ValueError, match=message):
+        read(src, tgt, on_bad=on_bad)
+
+
+def test_every_truncation_of_a_gzip_file_is_seen(read):
+    whole = gzip.compress(b"ein Hund\n" * 20)
+    for length in range(2, len(whole)):
+        with pytest.raises(ValueError, match=r"a\.de is not a whole gzip file: ."):
+            read(whole[:length], "a dog\n" * 20)
+
+
+def test_nothing_left_is_an_error_that_says_why(read):
+    with pytest.raises(ValueError, match=r"no pair .*: 0 pairs kept, 1 left out \(1 empty\)"):
+        read("a\n", "\n", on_bad="skip")
+
+
+def test_a_file_that_is_not_there(tmp_path):
+    (tmp_path / "a.de").write_text("a\n")
+    with pytest.raises(FileNotFoundError, match=r"a\.en"):
+        read_parallel(tmp_path / "a.de", tmp_path / "a.en")
+
+
+# Pairs of ids
+
+
+def test_pairs_become_examples():
+    src, tgt = Vocabulary(["a", "b"]), Vocabulary(["x", "y"])
+    pairs = [("a b", "y"), (["b", "c"], ("x", "z", "z")), ("", "")]
+    examples, report = encode_pairs(iter(pairs), src, tgt, max_len=5)
+    assert examples == [([4, 5, 2], [1, 5, 2]), ([5, 3, 2], [1, 4, 3, 3, 2]), ([2], [1, 2])]
+    assert report == Report(3, {}, {"source": (1, 4), "target": (2, 4)})
+    assert str(report) == (
+        "3 pairs kept, 0 left out; 1 of 4 source tokens unknown; 2 of 4 target tokens unknown"
+    )
+
+
+def test_both_tokenizers_fit():
+    examples, report = encode_pairs([(LINES[0], LINES[1])], VOCABULARY, BPE, max_len=50)
+    [(src, tgt)] = examples
+    assert VOCABULARY.decode(src) == LINES[0]
+    assert BPE.decode(tgt) == LINES[1]
+    assert report.unknown["target"] == (0, len(tgt) - 2)
+
+
+def test_long_pairs_are_named_or_skipped():
+    pairs = [("a", "a"), ("a a a a", "a"), ("a", "a a a"), ("a a a", "a a")]
+    words = Vocabulary(["a"])
+    with pytest.raises(ValueError, match="pair 2 must fit max_len 4, got 5 tokens"):
+        encode_pairs(pairs, words, words, max_len=4)
+    examples, report = encode_pairs(pairs, words, words, max_len=4, on_long="skip")
+    assert examples == [([4, 2], [1, 4, 2]), ([4, 4, 4, 2], [1, 4, 4, 2])]
+    assert str(report).startswith("2 pairs kept, 2 left out (2 over 4 tokens); 0 of 4 source")
+    with pytest.raises(ValueError, match="pairs must hold one of at most 2 tokens, got none: 0 p"):
+        encode_pairs(pairs, words, words, max_len=2, on_long="skip")
+
+
+def test_there_is_no_third_choice(read, unchecked):
+    with pytest.raises(ValueError, match='on_bad must be "error" or "skip", got \'ignore\''):
+        read("a\n", "a\n", on_bad="ignore")
+    with pytest.raises(ValueError, match='on_long must be "error" or "skip", got None'):
+        encode_pairs([("a", "a")], VOCABULARY, VOCABULARY, max_len=9, on_long=None)

@@ -1,0 +1,337 @@
+import math
+import subprocess
+import sys
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch.testing import assert_close
+
+from tools.chapters import ROOT
+from transformer.batches import Batch
+from transformer.config import TransformerConfig
+from transformer.model import Transformer
+from transformer.tasks import copy_batch
+from transformer.training import (
+    evaluate_loss,
+    fit,
+    paper_optimizer,
+    paper_schedule,
+    smoothed_cross_entropy,
+    warmup_schedule,
+)
+from transformer.training.checkpoint import checkpoints
+
+V = 12
+QUIET = {"device": torch.device("cpu"), "progress": False}
+FLAT = {"schedule": lambda step: 1e-3, **QUIET}
+
+
+def model(seed=0, **changes):
+    torch.manual_seed(seed)
+    sizes = {"d_model": 16, "d_ff": 32, "max_len": 16, "n_heads": 2}
+    return Transformer(TransformerConfig.tiny(V, V, **{**sizes, **changes}))
+
+
+def batches(i, size=8):
+    g = torch.Generator().manual_seed(i)
+    return copy_batch(size, V, min_length=3, max_length=6, generator=g)
+
+
+def weights(m, *, without=""):
+    named = {name: p.detach().clone() for name, p in m.named_parameters()}
+    return {name: p for name, p in named.items() if not (without and name.endswith(without))}
+
+
+def smoothing_by_loops(logits, labels, epsilon, pad_id=0):
+    total = 0.0
+    for row, label in zip(logits.flatten(0, 1), labels.flatten().tolist(), strict=True):
+        if label == pad_id:
+            continue
+        log_p = (row - row.exp().sum().log()).tolist()
+        q = [epsilon / len(log_p) + (1 - epsilon) * (w == label) for w in range(len(log_p))]
+        total -= sum(a * b for a, b in zip(q, log_p, strict=True))
+    return total
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.1, 0.5])
+def test_smoothed_cross_entropy_equals_plain_loops(epsilon):
+    g = torch.Generator().manual_seed(0)
+    logits = torch.randn(3, 5, V, generator=g, dtype=torch.float64)
+    labels = torch.randint(0, V, (3, 5), generator=g)
+    labels[1, 2:] = 0
+    loss = smoothed_cross_entropy(logits, labels, smoothing=epsilon)
+    assert loss.item() == pytest.approx(smoothing_by_loops(logits, labels, epsilon), abs=1e-9)
+
+
+def test_smoothing_gives_padding_no_gradient_and_takes_another_pad_id():
+    logits = torch.randn(2, 4, V, generator=torch.Generator().manual_seed(0)).requires_grad_()
+    labels = torch.tensor([[1, 2, 0, 0], [3, 7, 7, 7]])
+    for pad_id in (0, 7):
+        (gradient,) = torch.autograd.grad(
+            smoothed_cross_entropy(logits, labels, pad_id=pad_id), logits
+        )
+        assert torch.equal(gradient.abs().sum(-1) > 0, labels != pad_id)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_the_loss_of_extreme_half_precision_logits_is_finite(dtype):
+    logits = torch.full((1, 3, V), -6e4, dtype=dtype)
+    logits[..., 4] = 6e4
+    logits.requires_grad_()
+    loss = smoothed_cross_entropy(logits, torch.tensor([[4, 5, 6]]))
+    assert loss.isfinite()
+    (gradient,) = torch.autograd.grad(loss, logits)
+    assert gradient.isfinite().all()
+
+
+def test_a_batch_of_padding_alone_costs_nothing():
+    assert smoothed_cross_entropy(torch.randn(2, 3, V), torch.zeros(2, 3, dtype=torch.long)) == 0
+
+
+def test_paper_schedule_equals_its_formula():
+    rate = paper_schedule(512, warmup=4000)
+    for step in (1, 10, 3999, 4000, 4001, 100_000):
+        expected = 512**-0.5 * min(step**-0.5, step * 4000**-1.5)
+        assert rate(step) == pytest.approx(expected, rel=1e-12)
+    assert max(range(1, 9000), key=rate) == 4000
+    assert rate(4000) == pytest.approx((512 * 4000) ** -0.5)
+
+
+def test_warmup_schedule_peaks_where_and_as_it_says():
+    rate = warmup_schedule(3e-3, warmup=50)
+    assert max(range(1, 300), key=rate) == 50
+    assert rate(50) == pytest.approx(3e-3)
+    assert rate(25) == pytest.approx(1.5e-3)
+    assert rate(200) == pytest.approx(1.5e-3)
+
+
+def test_the_optimizer_is_the_papers():
+    (group,) = paper_optimizer([torch.nn.Parameter(torch.zeros(1))]).param_groups
+    assert (group["betas"], group["eps"], group["lr"]) == ((0.9, 0.98), 1e-9, 0.0)
+    assert group["weight_decay"] == 0
+
+
+def test_one_step_is_adam_on_the_mean_loss_of_the_tokens():
+    fitted, plain = model(dropout=0.0), model(dropout=0.0)
+    history = fit(fitted, batches, n_steps=2, clip_norm=None, smoothing=0.1, **FLAT)
+    adam = torch.optim.Adam(plain.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9)
+    for i, seen in enumerate(history.losses):
+        src, tgt = batches(i)
+        labels = tgt[:, 1:]
+        loss = smoothing_by_loops(logits := plain(src, tgt[:, :-1]), labels, 0.1)
+        assert seen == pytest.approx(float(loss) / int((labels != 0).sum()), rel=1e-5)
+        F.cross_entropy(
+            logits.flatten(0, 1), labels.flatten(), ignore_index=0, label_smoothing=0.1
+        ).backward()
+        adam.step()
+        adam.zero_grad()
+    # a bias of the keys adds the same to all scores of a query: Adam enlarges a gradient of noise
+    fitted, plain = (weights(m, without="W_k.bias") for m in (fitted, plain))
+    assert_close(fitted, plain, rtol=0, atol=1e-6)
+
+
+def test_accumulated_batches_make_the_step_of_their_union():
+    # of unequal numbers of tokens, so that a mean of means would be seen
+    together, in_pieces = model(dropout=0.0), model(dropout=0.0)
+
+    def whole(i):
+        parts = [batches(2 * i), batches(2 * i + 1)]
+        return Batch(*(torch.cat(tensors) for tensors in zip(*parts, strict=True)))
+
+    one = fit(together, whole, n_steps=3, **FLAT)
+    two = fit(in_pieces, batches, n_steps=3, accumulate=2, **FLAT)
+    assert batches(0).n_tokens != batches(1).n_tokens
+    assert one.losses == pytest.approx(two.losses, rel=1e-5)
+    together, in_pieces = (weights(m, without="W_k.bias") for m in (together, in_pieces))
+    assert_close(together, in_pieces, rtol=0, atol=1e-5)
+
+
+def test_long_gradients_are_cut_to_clip_norm():
+    m, norms = model(), []
+    step = torch.optim.Adam.step
+
+    class Watched(torch.optim.Adam):
+        def step(self, *args, **options):
+            grads = [p.grad for group in self.param_groups for p in group["params"]]
+            norms.append(torch.cat([g.flatten() for g in grads]).norm().item())
+            return step(self, *args, **options)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch.optim, "Adam", Watched)
+        fit(m, batches, n_steps=2, clip_norm=0.01, **FLAT)
+        fit(m, batches, n_steps=2, clip_norm=1e4, **FLAT)
+        fit(m, batches, n_steps=2, clip_norm=None, **FLAT)
+    assert norms[:2] == pytest.approx([0.01, 0.01], rel=1e-3)
+    assert min(norms[2:]) > 0.02
+
+
+def test_the_schedule_is_asked_for_each_step_from_one_on():
+    asked = []
+    fit(model(), batches, n_steps=3, schedule=lambda n: asked.append(n) or 0.0, **QUIET)
+    assert asked == [1, 2, 3]
+
+
+def test_a_learning_rate_of_zero_changes_nothing():
+    m = model()
+    before = weights(m)
+    fit(m, batches, n_steps=2, schedule=lambda n: 0.0, **QUIET)
+    assert_close(weights(m), before, rtol=0, atol=0)
+
+
+def test_the_same_seed_gives_the_same_curve_and_leaves_the_callers_generator():
+    curves = []
+    for seed, drawn_before in ((0, 0), (0, 5), (1, 0)):
+        m = model(dropout=0.3)
+        torch.rand(drawn_before)
+        state = torch.get_rng_state()
+        curves.append(fit(m, batches, n_steps=4, seed=seed, **FLAT).losses)
+        assert torch.equal(torch.get_rng_state(), state)
+    assert curves[0] == curves[1]
+    assert curves[0] != curves[2]
+
+
+def test_dropout_differs_from_step_to_step():
+    same = fit(model(dropout=0.5), lambda i: batches(0), n_steps=3, schedule=lambda n: 0.0, **QUIET)
+    assert len(set(same.losses)) == 3
+
+
+@pytest.mark.parametrize("norm", ["post", "pre"])
+def test_learns_to_copy(norm):
+    m = model(d_model=32, d_ff=64, norm=norm, dropout=0.0)
+    history = fit(
+        m,
+        lambda i: batches(i, 32),
+        n_steps=150,
+        schedule=warmup_schedule(1e-2, warmup=30),
+        smoothing=0.0,
+        **QUIET,
+    )
+    assert history.losses[0] > 2
+    assert sum(history.losses[-10:]) / 10 < 0.6
+    assert evaluate_loss(m, [batches(10**6 + i) for i in range(3)]) < 0.6
+
+
+def test_evaluate_loss_is_the_plain_cross_entropy_of_all_tokens():
+    m = model(dropout=0.5)
+    data = [batches(i, size) for i, size in ((0, 3), (1, 9))]
+    total = 0.0
+    m.eval()
+    for src, tgt in data:
+        total += smoothing_by_loops(m(src, tgt[:, :-1]), tgt[:, 1:], 0.0)
+    m.train()
+    expected = float(total) / sum(batch.n_tokens for batch in data)
+    assert evaluate_loss(m, data) == pytest.approx(expected, rel=1e-5)
+    assert m.training
+    assert all(p.grad is None for p in m.parameters())
+
+
+def test_evaluations_come_when_asked_for_and_at_the_end():
+    seen = []
+
+    def evaluate(m):
+        seen.append((m.training, torch.is_grad_enabled()))
+        return float(len(seen))
+
+    m = model()
+    history = fit(m, batches, n_steps=7, evaluate=evaluate, evaluate_every=3, **FLAT)
+    assert history.evaluations == {3: 1.0, 6: 2.0, 7: 3.0}
+    assert seen == [(False, False)] * 3
+    assert len(history.losses) == 7
+
+
+def test_bfloat16_on_a_cpu_trains_nearly_as_float32_does():
+    curves = {}
+    for precision in ("auto", "fp32", "bf16"):
+        m = model(dropout=0.0)
+        curves[precision] = fit(m, batches, n_steps=20, precision=precision, **FLAT).losses
+        assert all(p.dtype == torch.float32 for p in m.parameters())
+    assert curves["auto"] == curves["fp32"] != curves["bf16"]
+    assert curves["bf16"] == pytest.approx(curves["fp32"], rel=0.02)
+
+
+COMPILED = """
+import torch
+from tests.test_training import FLAT, batches, fit, model, weights
+small = {"dropout": 0.0, "n_encoder_layers": 1, "n_decoder_layers": 1}
+plain, compiled = model(**small), model(**small)
+one = fit(plain, batches, n_steps=3, **FLAT)
+two = fit(compiled, batches, n_steps=3, compiled=True, **FLAT)
+torch.testing.assert_close(one.losses, two.losses, rtol=1e-4, atol=0)
+plain, compiled = (weights(m, without="W_k.bias") for m in (plain, compiled))
+torch.testing.assert_close(plain, compiled, rtol=0, atol=1e-4)
+assert torch._dynamo.utils.counters["graph_break"] == {}
+assert torch._dynamo.utils.counters["stats"]["unique_graphs"] > 0
+"""
+
+
+def test_compiled_training_is_the_same_training_in_one_graph():
+    # in a process of its own: the run-time check of annotations is not made to be compiled
+    done = subprocess.run(
+        [sys.executable, "-c", COMPILED], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_training_in_pieces_gives_the_same_weights_and_history(tmp_path):
+    whole, first, second = (model(dropout=0.3) for _ in range(3))
+    options = {"save_every": 4, "evaluate": lambda m: 1.5, "evaluate_every": 5, **FLAT}
+    expected = fit(whole, batches, n_steps=11, **options)
+    fit(first, batches, n_steps=6, run=tmp_path, **options)
+    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000004", "step-00000006"]
+    got = fit(second, batches, n_steps=11, run=tmp_path, **options)
+    assert got.losses == expected.losses
+    assert {5, 10, 11} < got.evaluations.keys()
+    assert_close(weights(second), weights(whole), rtol=0, atol=0)
+    third = model(seed=5, dropout=0.3)
+    assert fit(third, batches, n_steps=11, run=tmp_path, **options) == got
+    assert_close(weights(third), weights(whole), rtol=0, atol=0)
+
+
+def test_a_loss_that_is_not_finite_stops_training_and_is_not_saved(tmp_path):
+    m = model()
+    with torch.no_grad():
+        m.decoder.layers[0].feed_forward.W_1.bias[0] = math.nan
+    with pytest.raises(FloatingPointError, match="the loss of step 1 is nan"):
+        fit(m, batches, n_steps=2, run=tmp_path, save_every=1, **FLAT)
+    assert checkpoints(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"n_steps": 0}, "n_steps must be positive, got 0"),
+        ({"accumulate": 0}, "accumulate must be positive, got 0"),
+        ({"save_every": -1}, "save_every must be positive, got -1"),
+        ({"evaluate_every": 0}, "evaluate_every must be positive, got 0"),
+        ({"clip_norm": 0.0}, "clip_norm must be positive or None, got 0.0"),
+        ({"clip_norm": math.nan}, "clip_norm must be positive or None, got nan"),
+        ({"smoothing": 1.0}, "smoothing must be at least 0 and below 1, got 1.0"),
+        ({"smoothing": -0.1}, "smoothing must be at least 0 and below 1, got -0.1"),
+        ({"precision": "half"}, "precision must be one of .* got 'half'"),
+        ({"precision": "fp16"}, "precision must be bf16 or fp32 on cpu, got 'fp16'"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_refuses(changes, message):
+    m = model()
+    before = weights(m)
+    with pytest.raises(ValueError, match=message):
+        fit(m, batches, **{"n_steps": 1, **FLAT, **changes})
+    assert_close(weights(m), before, rtol=0, atol=0)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: paper_schedule(0), "d_model must be positive, got 0"),
+        (lambda: paper_schedule(512, warmup=0), "warmup must be positive, got 0"),
+        (lambda: warmup_schedule(0.0, warmup=5), "peak must be positive and finite, got 0.0"),
+        (lambda: warmup_schedule(math.inf, warmup=5), "peak must be positive and finite, got inf"),
+        (lambda: evaluate_loss(model(), []), "batches must hold at least one label, got none"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_refuses_bad_schedules_and_no_data(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()

@@ -1,0 +1,68 @@
+"""Which device, in which precision, from which seed, and how long it took (chapter 13)."""
+
+import random
+import time
+from typing import Literal, get_args
+
+import numpy as np
+import torch
+
+Precision = Literal["auto", "fp32", "bf16", "fp16"]
+
+
+def default_device() -> torch.device:
+    """The first CUDA device, or else the CPU."""
+    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def autocast_dtype(device: torch.device, precision: Precision = "auto") -> torch.dtype | None:
+    """The type that matrix products are computed in, None for float32; chapter 13.
+
+    "auto": bfloat16 on a GPU that has it (compute capability 8.0 and later), float16 on an older
+    one, float32 on a CPU.
+
+    Raises ValueError for an unknown ``precision``, and for one that the device has not.
+    """
+    if precision not in get_args(Precision):
+        raise ValueError(f"precision must be one of {get_args(Precision)}, got {precision!r}")
+    gpu = device.type == "cuda"
+    has_bf16 = not gpu or torch.cuda.get_device_capability(device) >= (8, 0)
+    if precision == "auto":
+        precision = ("bf16" if has_bf16 else "fp16") if gpu else "fp32"
+    if precision == "bf16" and not has_bf16:
+        name = torch.cuda.get_device_name(device)
+        raise ValueError(f"precision must be fp16 or fp32 on {name}, which has no bf16, got 'bf16'")
+    if precision == "fp16" and not gpu:
+        raise ValueError(f"precision must be bf16 or fp32 on {device.type}, got 'fp16'")
+    return {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
+
+
+def seed_everything(seed: int) -> None:
+    """Seeds Python, NumPy and PyTorch on all devices."""
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002 - the global generator is what is to be seeded
+    torch.manual_seed(seed)
+
+
+class Timer:
+    """``with Timer(device) as timer``: the seconds in ``timer.seconds``; chapter 13.
+
+    A GPU works behind the program's back, so the clock waits for it at both ends.
+    """
+
+    def __init__(self, device: torch.device | None = None):
+        self.device = device or default_device()
+        self.seconds = float("nan")
+
+    def __enter__(self) -> "Timer":
+        self._wait()
+        self._start = time.perf_counter()
+        return self
+
+    def __exit__(self, *error) -> None:
+        self._wait()
+        self.seconds = time.perf_counter() - self._start
+
+    def _wait(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)

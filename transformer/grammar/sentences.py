@@ -1,0 +1,255 @@
+"""A grammar that writes English and French side by side (chapter 9).
+
+Each English sentence has one translation, for "you" is tu and, like "i", "we" and "they", a man
+or men; "he" and "she" are people or animals. Every word is linked to its translation as
+:mod:`transformer.grammar.alignment` says, but for "do" and "does", which have none.
+"""
+
+import random
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from typing import Literal, NamedTuple, TypeVar
+
+from transformer.grammar.alignment import (
+    BEFORE_VOWEL,
+    CONTRACTED,
+    AlignedPair,
+    Words,
+    aligned,
+    joined,
+    unit,
+)
+from transformer.grammar.function_words import (
+    ADVERBS,
+    AVOIR,
+    BE,
+    DO,
+    EVERY,
+    FEELINGS,
+    NEGATIONS,
+    OTHERS,
+    PLACES,
+    PRONOUNS,
+    THE,
+    ÊTRE,
+    A,
+)
+from transformer.grammar.lexicon import ADJECTIVES, NOUNS, VERBS, Adjective, Noun, Verb
+from transformer.text import Vocabulary
+
+T = TypeVar("T")
+NOTHING = Words([], [])
+
+
+class Phrase(NamedTuple):
+    words: Words
+    person: int = 2  # 0 je, 1 tu, 2 il, 3 nous, 4 ils
+    feminine: bool = False
+    noun: str = ""  # its English singular
+
+    @property
+    def plural(self) -> bool:
+        return self.person > 2
+
+
+def grammar_pairs(
+    n: int, *, seed: int, split: Literal["train", "test"] = "train"
+) -> list[AlignedPair]:
+    """``n`` sentences with their translations and gold alignments; chapter 9.
+
+    The same on every machine. The adjectives and verbs that are :func:`held_out` from a noun never
+    describe it, nor have it as object (or, without an object, as subject), in "train"; in every
+    sentence of "test" one does.
+
+    Raises ValueError if ``n`` is negative or ``split`` is neither.
+    """
+    if n < 0:
+        raise ValueError(f"n must not be negative, got {n}")
+    if split not in ("train", "test"):
+        raise ValueError(f"split must be 'train' or 'test', got {split!r}")
+    rng, pairs = random.Random(seed), []
+    while len(pairs) < n:
+        writer = _Writer(rng)
+        pair = aligned(writer.sentence())
+        if any(held_out(*words) for words in writer.combinations) == (split == "test"):
+            pairs.append(pair)
+    return pairs
+
+
+def held_out(word: str, noun: str) -> bool:
+    """Whether this adjective or verb meets this noun only in "test": one in sixteen."""
+    return zlib.crc32(f"{word} {noun}".encode()) % 16 == 0
+
+
+class _Writer:
+    """Writes one sentence, and notes which adjectives and verbs it combines with which nouns."""
+
+    def __init__(self, rng: random.Random):
+        self.rng = rng
+        self.combinations: set[tuple[str, str]] = set()
+
+    def chance(self, p: float) -> bool:
+        return self.rng.random() < p
+
+    def choose(self, items: Sequence[T]) -> T:
+        return items[int(self.rng.random() * len(items))]
+
+    def sentence(self) -> Words:
+        negation = self.choose(("not", "never")) if self.chance(0.25) else ""
+        adverb = NOTHING
+        if negation != "never" and self.chance(0.2):
+            adverb = unit(*self.choose(ADVERBS))
+        return self.choose((self.action, self.action, self.state))(negation, adverb)
+
+    def state(self, negation: str, adverb: Words) -> Words:
+        """to be, with an adjective or a place; but "to be hungry" is "avoir faim"."""
+        kind = self.choose(("adjective", "adjective", "place", "feeling"))
+        if kind == "adjective":
+            adjective = self.choose(ADJECTIVES)
+            subject = self.subject(adjective.kinds, negation)
+            self.combine(adjective.english, subject.noun)
+            form = adjective.french[subject.feminine][subject.plural]
+            complement = unit(adjective.english, form)
+        elif kind == "place":
+            subject = self.subject(("person", "animal", "thing", "text"), negation)
+            complement = self.place(negation)
+        else:
+            subject = self.subject(("person",), negation)
+            complement = unit(*self.choose(FEELINGS))
+        finite = (AVOIR if kind == "feeling" else ÊTRE)[subject.person]
+        be = unit(BE[subject.person], finite)
+        return joined(subject.words, _predicate(be, NOTHING, negation, adverb), complement)
+
+    def action(self, negation: str, adverb: Words) -> Words:
+        """A verb and its object or, where it has none, sometimes a place."""
+        verb = self.choose(VERBS)
+        subject = self.subject(verb.subjects, negation)
+        do, main = _conjugated(verb, subject.person, negation == "not")
+        clause = joined(subject.words, _predicate(do, main, negation, adverb))
+        if not verb.objects:
+            self.combine(verb.english[0], subject.noun)
+            return joined(clause, self.place(negation)) if self.chance(0.6) else clause
+        role = "object" if verb.direct else "preposition"
+        noun_phrase = self.noun_phrase(verb.objects, role, negation)
+        self.combine(verb.english[0], noun_phrase.noun)
+        return joined(clause, unit(*verb.prepositions), noun_phrase.words)
+
+    def combine(self, word: str, noun: str) -> None:
+        if noun:  # rather than a pronoun
+            self.combinations.add((word, noun))
+
+    def subject(self, kinds: tuple[str, ...], negation: str) -> Phrase:
+        if "person" in kinds and self.chance(0.45):
+            english, french, person, feminine = self.choose(PRONOUNS)
+            return Phrase(unit(english, french), person, feminine)
+        return self.noun_phrase(kinds, "subject", negation)
+
+    def place(self, negation: str) -> Words:
+        english, french, kinds = self.choose(PLACES)
+        noun = self.noun_phrase(kinds, "preposition", negation)
+        return joined(unit(english, french), noun.words)
+
+    def noun_phrase(self, kinds: tuple[str, ...], role: str, negation: str) -> Phrase:
+        """A determiner and a noun; often an adjective, on the side where each language has it."""
+        noun = self.choose(_nouns(kinds))
+        plural = self.chance(0.35)
+        adjective, before, after = NOTHING, [], []
+        if self.chance(0.4):
+            chosen = self.choose(_adjectives(noun.kind))
+            self.combine(chosen.english, noun.english[0])
+            adjective = unit(chosen.english, chosen.form(noun, plural))
+            before, after = (adjective.french, []) if chosen.precedes else ([], adjective.french)
+        determiner = self.determiner(noun, plural, role, negation)
+        if before and determiner.french[0][0] == "des":
+            determiner = unit("some", "de")  # de petits chats
+        words = unit(noun.english[plural], noun.french[plural])
+        return Phrase(
+            Words(
+                determiner.english + adjective.english + words.english,
+                determiner.french + before + words.french + after,
+            ),
+            4 if plural else 2,
+            noun.feminine,
+            noun.english[0],
+        )
+
+    def determiner(self, noun: Noun, plural: bool, role: str, negation: str) -> Words:
+        if self.chance(0.4):
+            chosen = THE
+        elif self.chance(0.35) and not (plural and role == "preposition"):
+            chosen = A
+        else:
+            fitting = (d for d in OTHERS if d.english[plural] and not (negation and d is EVERY))
+            chosen = self.choose(tuple(fitting))
+        if chosen is A and negation and role == "object":
+            return unit("any" if plural else "a", "de")  # ne voit pas de chat
+        return unit(chosen.english[plural], chosen.french[2 if plural else noun.feminine])
+
+
+@cache
+def _nouns(kinds: tuple[str, ...]) -> list[Noun]:
+    return [noun for noun in NOUNS if noun.kind in kinds]
+
+
+@cache
+def _adjectives(kind: str) -> list[Adjective]:
+    return [adjective for adjective in ADJECTIVES if kind in adjective.kinds]
+
+
+def _conjugated(verb: Verb, person: int, negated: bool) -> tuple[Words, Words]:
+    """The "does" of "does not", where needed, and the verb with what belongs to it."""
+    base, third = verb.english
+    after, complement = verb.tails
+    french = f"{verb.french[person]} {complement}"
+    if negated:
+        return unit(DO[person], ""), unit(f"{base} {after}", french)
+    return NOTHING, unit(f"{third if person == 2 else base} {after}", french)
+
+
+def _predicate(do: Words, verb: Words, negation: str, adverb: Words) -> Words:
+    """does not often need: n' a pas souvent besoin de."""
+    not_ = unit(negation, NEGATIONS[negation])
+    finite, *rest = do.french + verb.french
+    return Words(
+        do.english + not_.english + adverb.english + verb.english,
+        [*not_.french[:1], finite, *not_.french[1:], *adverb.french, *rest],
+    )
+
+
+def _words(*phrases: str | None) -> set[str]:
+    return {word for phrase in phrases if phrase for word in phrase.split() if word != "+"}
+
+
+def _source_words() -> set[str]:
+    tables = (PRONOUNS, PLACES, ADVERBS, FEELINGS)
+    return _words(
+        *(row[0] for table in tables for row in table),
+        *(word for determiner in (THE, A, *OTHERS) for word in determiner.english),
+        *(word for noun in NOUNS for word in noun.english),
+        *(adjective.english for adjective in ADJECTIVES),
+        *(f"{' '.join(v.english)} {v.tails[0]} {v.prepositions[0]}" for v in VERBS),
+        *(*NEGATIONS, *DO, *BE, "an", "any"),
+    )
+
+
+def _target_words() -> set[str]:
+    tables = (PRONOUNS, PLACES, ADVERBS, FEELINGS)
+    return _words(
+        *(row[1] for table in tables for row in table),
+        *(word for determiner in (THE, A, *OTHERS) for word in determiner.french),
+        *(word for noun in NOUNS for word in noun.french),
+        *(form for a in ADJECTIVES for forms in (*a.french, (a.before_vowel,)) for form in forms),
+        *(f"{' '.join(v.french)} {v.tails[1]} {v.prepositions[1]}" for v in VERBS),
+        *(*NEGATIONS.values(), *ÊTRE, *AVOIR, *BEFORE_VOWEL.values(), *CONTRACTED.values()),
+    )
+
+
+# Everything that can occur, in alphabetical order: ids do not depend on a sample.
+SOURCE_WORDS = tuple(sorted(_source_words()))
+TARGET_WORDS = tuple(sorted(_target_words()))
+
+
+def grammar_vocabularies() -> tuple[Vocabulary, Vocabulary]:
+    """All English words, all French words; ids are the same for every sample and split."""
+    return Vocabulary(SOURCE_WORDS), Vocabulary(TARGET_WORDS)

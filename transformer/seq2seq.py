@@ -1,0 +1,216 @@
+"""Translation by recurrent networks: through a fixed code, then with attention (chapters 1, 2)."""
+
+from typing import Literal
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from transformer.attention import AdditiveScore, DotScore, GeneralScore, masked_softmax
+from transformer.checks import check_positive, check_shape, check_tokens
+from transformer.recurrent import LSTM, RNN, Bidirectional
+
+Cell = Literal["lstm", "rnn"]
+Score = Literal["additive", "dot", "general"]
+Words = Float[Tensor, "B d_model"]
+
+
+class RecurrentState:
+    """What a decoder keeps between two words: its own state, and what it has of the source."""
+
+    def __init__(self, state: Float[Tensor, "B state"], *source: Tensor):
+        self.state, self.source = state, source
+
+    def select(self, rows: Int[Tensor, " N"]) -> None:
+        """Keeps these sentences, in this order; one may be named more than once."""
+        self.state = self.state[rows]
+        self.source = tuple(tensor[rows] for tensor in self.source)
+
+
+class EncoderDecoder(nn.Module):
+    """What both models below share, with the Transformer's methods; chapter 1.
+
+    A model adds ``encode``, which makes the memory; ``start``, the decoder before its first word;
+    and ``advance``, which moves the decoder on by one word and gives what ``output`` turns into
+    the logits of the next. ``decode`` and ``decode_next`` differ in where the words come from.
+    """
+
+    output: nn.Linear
+
+    def __init__(self, src_vocab_size: int, tgt_vocab_size: int, *, d_model: int, pad_id: int):
+        super().__init__()
+        check_positive(
+            src_vocab_size=src_vocab_size, tgt_vocab_size=tgt_vocab_size, d_model=d_model
+        )
+        if not 0 <= pad_id < min(src_vocab_size, tgt_vocab_size):
+            raise ValueError(f"pad_id must be an id of both vocabularies, got {pad_id}")
+        self.pad_id = pad_id
+        self.src_embedding = nn.Embedding(src_vocab_size, d_model)
+        self.tgt_embedding = nn.Embedding(tgt_vocab_size, d_model)
+
+    def forward(
+        self, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
+    ) -> Float[Tensor, "B T tgt_vocab_size"]:
+        """Raises ValueError for ids outside the vocabularies and shapes that do not fit."""
+        return self.decode(tgt, self.encode(src), src)
+
+    def decode(
+        self, tgt: Int[Tensor, "B T"], memory: Float[Tensor, "B ..."], src: Int[Tensor, "B S"]
+    ) -> Float[Tensor, "B T tgt_vocab_size"]:
+        """Position t sees the tokens 0 … t of ``tgt``, and the memory."""
+        words = self._read_target(tgt, src)
+        state = self.start(memory, src)
+        steps = [self.advance(y, state) for y in words]
+        return self.output(torch.stack(steps, dim=1))
+
+    def start_decoding(self, src: Int[Tensor, "B S"], *, max_len: int) -> RecurrentState:
+        """Encodes ``src``; a recurrent state needs the same room whatever ``max_len``."""
+        return self.start(self.encode(src), src)
+
+    def decode_next(
+        self, tokens: Int[Tensor, " B"], state: RecurrentState
+    ) -> Float[Tensor, "B tgt_vocab_size"]:
+        """The logits after one more token of each sentence; ``state`` moves on by it.
+
+        The tokens are not checked: they are what the last step's logits chose.
+        """
+        return self.output(self.advance(self.tgt_embedding(tokens), state))
+
+    def _read_source(self, src: Tensor) -> tuple[Float[Tensor, "B S d_model"], Bool[Tensor, "B S"]]:
+        check_tokens(src, self.src_embedding.num_embeddings, name="src")
+        return self.src_embedding(src), src != self.pad_id
+
+    def _read_target(self, tgt: Tensor, src: Tensor) -> tuple[Words, ...]:
+        check_tokens(tgt, self.tgt_embedding.num_embeddings, name="tgt")
+        if len(tgt) != len(src):
+            raise ValueError(f"tgt must have as many rows as src, {len(src)}, got {len(tgt)}")
+        return self.tgt_embedding(tgt).unbind(dim=1)
+
+
+class Seq2Seq(EncoderDecoder):
+    """The encoder's last state is the code C, and C is the decoder's first state; chapter 1.
+
+    Sutskever et al. (2014), with one layer and the source in its own order. The memory is C: of
+    one size, however long the sentence.
+
+    Raises ValueError for a size that is not positive, an unknown ``cell`` and a ``pad_id`` outside
+    the vocabularies.
+    """
+
+    def __init__(
+        self,
+        src_vocab_size: int,
+        tgt_vocab_size: int,
+        *,
+        d_model: int = 128,
+        hidden_size: int = 128,
+        cell: Cell = "lstm",
+        pad_id: int = 0,
+    ):
+        super().__init__(src_vocab_size, tgt_vocab_size, d_model=d_model, pad_id=pad_id)
+        self.encoder = _make(cell, d_model, hidden_size)
+        self.decoder = _make(cell, d_model, hidden_size)
+        self.output = nn.Linear(hidden_size, tgt_vocab_size)
+
+    def encode(self, src: Int[Tensor, "B S"]) -> Float[Tensor, "B code"]:
+        """C, the state after the last word of each row."""
+        x, mask = self._read_source(src)
+        _, code = self.encoder(x, mask=mask)
+        return code
+
+    def start(self, memory: Float[Tensor, "B code"], src: Int[Tensor, "B S"]) -> RecurrentState:
+        """ValueError for a memory that ``encode`` did not make of ``src``."""
+        check_shape(memory, len(src), self.encoder.state_size, name="memory")
+        return RecurrentState(memory)
+
+    def advance(self, y: Words, state: RecurrentState) -> Float[Tensor, "B hidden"]:
+        h, state.state = self.decoder.step(y, state.state)
+        return h
+
+
+class AttentionSeq2Seq(EncoderDecoder):
+    """s_i = f(s_{i-1}, y_{i-1}, c_i), where c_i = Σ_j α_ij h_j looks the source up at every word.
+
+    Bahdanau et al. (2015), Eq. 4 to 6 and appendix A; chapter 2. The memory holds all h_j, from a
+    bidirectional encoder with half of ``hidden_size`` each way. α_i is the softmax of the ``score``
+    between s_{i-1} and the h_j: theirs, "additive", or one of Luong et al. (2015). The logits are
+    linear in s_i and c_i, without the paper's maxout layer.
+
+    Raises ValueError as :class:`Seq2Seq`, and for an odd ``hidden_size`` or an unknown ``score``.
+    """
+
+    def __init__(
+        self,
+        src_vocab_size: int,
+        tgt_vocab_size: int,
+        *,
+        d_model: int = 128,
+        hidden_size: int = 128,
+        cell: Cell = "lstm",
+        score: Score = "additive",
+        pad_id: int = 0,
+    ):
+        super().__init__(src_vocab_size, tgt_vocab_size, d_model=d_model, pad_id=pad_id)
+        if hidden_size % 2:
+            raise ValueError(f"hidden_size must be even, half each way, got {hidden_size}")
+        half = hidden_size // 2
+        self.encoder = Bidirectional(_make(cell, d_model, half), _make(cell, d_model, half))
+        self.decoder = _make(cell, d_model + hidden_size, hidden_size)
+        self.W_s = nn.Linear(half, self.decoder.state_size)
+        self.score = _make_score(score, hidden_size)
+        self.output = nn.Linear(2 * hidden_size, tgt_vocab_size)
+
+    def encode(self, src: Int[Tensor, "B S"]) -> Float[Tensor, "B S hidden"]:
+        """h_j = [→h_j, ←h_j], one for each word."""
+        x, mask = self._read_source(src)
+        return self.encoder(x, mask)
+
+    def start(self, memory: Float[Tensor, "B S hidden"], src: Int[Tensor, "B S"]) -> RecurrentState:
+        """s_0 = tanh(W_s ←h_1), the paper's A.2.2, and the keys, the same at every word.
+
+        ValueError for a memory that ``encode`` did not make of ``src``.
+        """
+        check_shape(memory, *src.shape, self.decoder.hidden_size, name="memory")
+        _, leftward = memory[:, 0].chunk(2, dim=-1)  # ←h_1 has read the whole sentence
+        keys = self.score.project_key(memory)
+        return RecurrentState(self.W_s(leftward).tanh(), keys, memory, src != self.pad_id)
+
+    def attend(self, state: RecurrentState) -> Float[Tensor, "B S"]:
+        """α_i, from the decoder's state before it writes word i; zeros at padding."""
+        keys, _, mask = state.source
+        query = state.state[:, None, : self.decoder.hidden_size]  # (B, 1, hidden)
+        scores = self.score(query, keys)  # (B, 1, S)
+        return masked_softmax(scores, mask[:, None])[:, 0]
+
+    def advance(self, y: Words, state: RecurrentState) -> Float[Tensor, "B both"]:
+        _, memory, _ = state.source
+        context = (self.attend(state)[:, None] @ memory)[:, 0]  # (B, hidden)
+        s, state.state = self.decoder.step(torch.cat([y, context], dim=-1), state.state)
+        return torch.cat([s, context], dim=-1)
+
+    def alignment(self, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]) -> Float[Tensor, "B T S"]:
+        """α: row t holds the weights with which the word after ``tgt[:, t]`` is chosen."""
+        state = self.start(self.encode(src), src)
+        rows = []
+        for y in self._read_target(tgt, src):
+            rows.append(self.attend(state))
+            self.advance(y, state)
+        return torch.stack(rows, dim=1)
+
+
+def _make(cell: Cell, input_size: int, hidden_size: int) -> RNN:
+    if cell == "lstm":  # which at first forgets little: chapter 1 measures the difference
+        return LSTM(input_size, hidden_size, forget_bias=1.0)
+    if cell == "rnn":
+        return RNN(input_size, hidden_size)
+    raise ValueError(f"cell must be 'lstm' or 'rnn', got {cell!r}")
+
+
+def _make_score(score: Score, width: int) -> nn.Module:
+    if score == "additive":
+        return AdditiveScore(width, width, d_hidden=width)
+    if score == "general":
+        return GeneralScore(width, width)
+    if score == "dot":
+        return DotScore()
+    raise ValueError(f"score must be 'additive', 'dot' or 'general', got {score!r}")

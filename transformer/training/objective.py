@@ -1,0 +1,68 @@
+"""What training makes small, and how fast: loss, optimiser, learning rate (chapter 9)."""
+
+import math
+from collections.abc import Callable, Iterable
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from transformer.checks import check_positive
+
+Schedule = Callable[[int], float]
+
+
+def smoothed_cross_entropy(
+    logits: Float[Tensor, "B T vocab"],
+    labels: Int[Tensor, "B T"],
+    *,
+    smoothing: float = 0.1,
+    pad_id: int = 0,
+) -> Float[Tensor, ""]:
+    """Σ over labels of -Σ_w q(w) log p(w), q = (1 - ε) [w = label] + ε / |vocabulary|, in nats.
+
+    Szegedy et al. (2016), section 7; Vaswani et al. (2017), section 5.4; chapter 9. A label equal
+    to ``pad_id`` counts nothing. Half-precision logits are summed in float32.
+
+    Raises ValueError for a ``smoothing`` outside [0, 1).
+    """
+    if not 0 <= smoothing < 1:
+        raise ValueError(f"smoothing must be at least 0 and below 1, got {smoothing}")
+    if logits.itemsize < 4:
+        logits = logits.float()
+    return F.cross_entropy(
+        logits.flatten(0, 1),
+        labels.flatten(),
+        ignore_index=pad_id,
+        label_smoothing=smoothing,
+        reduction="sum",
+    )
+
+
+def paper_schedule(d_model: int, *, warmup: int = 4000, factor: float = 1.0) -> Schedule:
+    """factor · d_model^-½ · min(step^-½, step · warmup^-1½), Vaswani et al. (2017), Eq. 3.
+
+    Chapter 9. Steps count from 1; the highest rate, at step ``warmup``, is
+    factor / √(d_model · warmup).
+    """
+    check_positive(d_model=d_model, warmup=warmup)
+    return lambda step: factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+
+
+def warmup_schedule(peak: float, *, warmup: int) -> Schedule:
+    """:func:`paper_schedule` by its highest rate: up to ``peak`` in ``warmup`` steps, then √-decay.
+
+    Raises ValueError for a ``peak`` that is not positive and finite.
+    """
+    if not (peak > 0 and math.isfinite(peak)):
+        raise ValueError(f"peak must be positive and finite, got {peak}")
+    return paper_schedule(1, warmup=warmup, factor=peak * math.sqrt(warmup))
+
+
+def paper_optimizer(parameters: Iterable[nn.Parameter]) -> torch.optim.Adam:
+    """Adam with β₁ = 0.9, β₂ = 0.98, ε = 10⁻⁹, Vaswani et al. (2017), section 5.3.
+
+    The learning rate is 0 until ``fit`` sets it, at every step.
+    """
+    return torch.optim.Adam(parameters, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)
