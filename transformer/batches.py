@@ -20,7 +20,7 @@ class Batch(NamedTuple):
 
     @property
     def n_tokens(self) -> int:
-        """The labels that count: what is not padding in ``tgt[:, 1:]``."""
+        """How many labels count, which is what is not padding in ``tgt[:, 1:]``."""
         return int((self.tgt[:, 1:] != PAD_ID).sum())
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "Batch":

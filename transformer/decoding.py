@@ -86,8 +86,8 @@ def beam_search(
 ) -> tuple[Int[Tensor, "B length"], Float[Tensor, " B"]]:
     """The best of the ``beam_size`` sentences found first, and its log-probability; chapter 10.
 
-    A sentence Y scores log P(Y | X) / ((5 + |Y|) / 6)^length_penalty, Wu et al. (2016), Eq. 14
-    without coverage; |Y| counts ``eos_id``. At each step the ``beam_size`` best continuations stay,
+    A sentence Y of n tokens scores log P(Y | X) / ((5 + n) / 6)^length_penalty, Wu et al. (2016),
+    Eq. 14 without coverage; n counts ``eos_id``. At each step the ``beam_size`` best continuations stay,
     and those that end are set aside; a search ends when it has set aside ``beam_size``. If none
     ended within ``max_len`` the best unfinished one is returned. ``beam_size`` 1 is
     :func:`greedy_decode`.

@@ -39,7 +39,7 @@ class FeedForward(nn.Module):
         self.W_2 = nn.Linear(d_ff, d_model)
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
-        return self.W_2(self.W_1(x).relu())
+        return self.W_2(self.W_1(x).relu_())
 
 
 class Dropout(nn.Module):
@@ -65,8 +65,9 @@ class Dropout(nn.Module):
             return F.dropout(x, self.p)
         words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
         bits = words.view(torch.int16)[: x.numel()].view(x.shape)
-        keep = bits >= round(self.p * 2**16) - 2**15
-        return x * (keep * x.new_tensor(1 / (1 - self.p)))
+        keep = torch.empty_like(x)  # 1 or 0; a comparison that made booleans would cost five times
+        torch.ge(bits, round(self.p * 2**16) - 2**15, out=keep)
+        return x * keep.div_(1 - self.p)
 
 
 @contextmanager

@@ -121,7 +121,7 @@ def alignment_error_rate(
     sure: Sequence[Alignment],
     possible: Sequence[Alignment] | None = None,
 ) -> float:
-    """1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|), Och & Ney (2003); chapter 12.
+    """``1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)``, Och and Ney (2003); chapter 12.
 
     A is predicted, S sure, P possible; every sure link counts as a possible one. Links are counted
     over all sentences, then divided: 0 is perfect, 1 is nothing right.

@@ -20,9 +20,9 @@ def smoothed_cross_entropy(
     smoothing: float = 0.1,
     pad_id: int = 0,
 ) -> Float[Tensor, ""]:
-    """Σ over labels of -Σ_w q(w) log p(w), q = (1 - ε) [w = label] + ε / |vocabulary|, in nats.
+    """Σ over labels of -Σ_w q(w) log p(w), in nats; q(w) = (1 - ε) [w is the label] + ε / vocab.
 
-    Szegedy et al. (2016), section 7; Vaswani et al. (2017), section 5.4; chapter 9. A label equal
+    ε is ``smoothing``: Szegedy et al. (2016), section 7; Vaswani et al. (2017), section 5.4; chapter 9. A label equal
     to ``pad_id`` counts nothing. Half-precision logits are summed in float32.
 
     Raises ValueError for a ``smoothing`` outside [0, 1).
