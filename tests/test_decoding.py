@@ -8,6 +8,7 @@ from torch.testing import assert_close
 from transformer.config import TransformerConfig
 from transformer.decoding import beam_search, greedy_decode, sample
 from transformer.model import Transformer
+from transformer.multihead import record_attention
 
 V, MAX_LEN = 9, 10
 IDS = {"bos_id": 1, "eos_id": 2, "max_len": MAX_LEN}
@@ -206,6 +207,15 @@ def test_leaves_the_model_as_it_was(search):
     with pytest.raises(ValueError, match="ids from 0 to"):
         search(m, sources() + V, **IDS)
     assert [module.training for module in m.modules()] == before
+
+
+def test_recorded_decoding_sees_every_position():
+    m, src = model(), sources()
+    with record_attention(m) as maps:
+        tokens = greedy_decode(m, src, **IDS)
+    assert torch.equal(tokens, greedy_decode(m, src, **IDS))
+    assert maps["decoder.layers.1.cross_attention"].size(-2) == tokens.size(1)
+    assert len(maps) == 6
 
 
 def test_dropout_is_off():

@@ -362,5 +362,5 @@ def test_refuses_to_decode_past_max_len():
     token = TGT[:, 0].clamp(min=1)
     model.decode_next(token, state)
     model.decode_next(token, state)
-    with pytest.raises(ValueError, match="cache holds 2 positions, got 3"):
+    with pytest.raises(ValueError, match="cache has room for 2 positions, got 3"):
         model.decode_next(token, state)

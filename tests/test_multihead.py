@@ -106,46 +106,31 @@ def test_dropout_keeps_the_mean():
 
 
 @pytest.mark.parametrize("steps", [(1,) * S, (3, 1, 3)])
-def test_cached_equals_the_whole_sequence(steps):
-    attend = module()
-    (x,) = vectors(S)
-    whole = attend(x, x, x, causal_mask(S))
-    cache = KeyValueCache.empty(S, like=attend.split(x))
-    out = []
-    for part in x.split(list(steps), dim=1):
-        mask = causal_mask(cache.length + part.size(1))[-part.size(1) :]
-        out.append(attend(part, part, part, mask, cache=cache))
+def test_cache_holds_what_was_appended_in_order(steps):
+    kv = torch.randn(B, 2, H, S, 5, generator=torch.Generator().manual_seed(0))
+    cache = KeyValueCache(torch.full((B, 2, H, S + 1, 5), torch.nan))
+    for part in kv.split(list(steps), dim=3):
+        cache.append(part)
     assert cache.length == S
-    assert_close(torch.cat(out, dim=1), whole, rtol=0, atol=1e-12)
-
-
-def test_a_filled_cache_stands_for_key_and_value():
-    attend = module()
-    query, memory = vectors(T, S)
-    cache = KeyValueCache(*attend.project(memory, memory, start=0), length=S)
-    mask = padding_mask(source())
-    out = attend(query, None, None, mask, cache=cache)
-    assert_close(out, attend(query, memory, memory, mask), rtol=0, atol=1e-12)
-    assert cache.length == S
+    for held, expected in zip(cache.held(), kv.unbind(1), strict=True):
+        assert torch.equal(held, expected)
 
 
 def test_cache_selects_rows_and_repeats_them():
-    attend = module()
-    query, memory = vectors(T, S)
-    cache = KeyValueCache(*attend.project(memory, memory, start=0), length=S)
+    kv = torch.randn(B, 2, H, S, 5, generator=torch.Generator().manual_seed(0))
+    cache = KeyValueCache(kv, length=4)
     rows = torch.tensor([2, 0, 2, 1])
     cache.select(rows)
-    expected = attend(query, memory, memory)[rows]
-    assert_close(attend(query[rows], None, None, cache=cache), expected, rtol=0, atol=1e-12)
+    for held, expected in zip(cache.held(), kv.unbind(1), strict=True):
+        assert torch.equal(held, expected[rows, :, :4])
 
 
 def test_cache_refuses_more_than_it_has_room_for():
-    attend = module()
-    (x,) = vectors(S)
-    cache = KeyValueCache.empty(S - 1, like=attend.split(x))
-    with pytest.raises(ValueError, match="holds 6 positions, got 7"):
-        attend(x, x, x, cache=cache)
-    assert cache.length == 0
+    cache = KeyValueCache(torch.zeros(B, 2, H, 4, 5), length=3)
+    with pytest.raises(ValueError, match="the cache has room for 4 positions, got 5"):
+        cache.append(torch.ones(B, 2, H, 2, 5))
+    assert cache.length == 3
+    assert not cache.room.any()
 
 
 def test_record_attention_gives_the_weights_that_torch_gives():
@@ -206,8 +191,6 @@ def bad_inputs():
     yield (query, memory, memory[:2]), r"value must have .* \(3, length, 12\), got \(2, 7, 12\)"
     yield (query, memory[:1], memory[:1]), r"key must have .* got \(1, 7, 12\)"
     yield (query, memory, memory[:, :5]), "value must be as long as key, 7 positions, got 5"
-    yield (query, None, None), "key must be given, but where a cache"
-    yield (query, memory, None), "value must be given, but where a cache"
     yield (query, memory, memory, nothing), r"mask must broadcast .* \(3, 4, 5, 7\)"
     yield (query, memory, memory, nothing[..., :S].float()), "mask must be bool"
 

@@ -69,14 +69,14 @@ def fused_attention(
     _check_queries_and_keys(q, k, mask)
     _check_values(k, v)
     if mask is None:
-        return _kernel(q, k, v, None)
+        return fused_kernel(q, k, v, None)
     mask = torch.atleast_2d(mask)  # the kernels want two axes, and the last one in full
     mask = mask.expand(*mask.shape[:-1], k.size(-2))
     no_key = ~mask.any(dim=-1, keepdim=True)
     if not _seen_to_be_empty(no_key):
         q = q.masked_fill(no_key, 0.0)  # whose scores might overflow, and are not used
-        return _kernel(q, k, v, mask | no_key).masked_fill(no_key, 0.0)
-    return _kernel(q, k, v, mask)
+        return fused_kernel(q, k, v, mask | no_key).masked_fill(no_key, 0.0)
+    return fused_kernel(q, k, v, mask)
 
 
 def _seen_to_be_empty(no_key: Tensor) -> bool:
@@ -84,10 +84,13 @@ def _seen_to_be_empty(no_key: Tensor) -> bool:
     return no_key.device.type == "cpu" and not torch.compiler.is_compiling() and not no_key.any()
 
 
-def _kernel(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+def fused_kernel(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    """PyTorch's kernel, unchecked: each query has a key; a ``mask`` of numbers is added."""
     if q.device.type == "cpu" and q.itemsize < 4:  # a CPU's kernel is fast in float32 only
+        if mask is not None and mask.is_floating_point():
+            mask = mask.float()
         with torch.autocast("cpu", enabled=False):
-            return _kernel(q.float(), k.float(), v.float(), mask).to(q.dtype)
+            return fused_kernel(q.float(), k.float(), v.float(), mask).to(q.dtype)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 

@@ -30,7 +30,8 @@ def greedy_decode(
     """The likeliest token at each step, until each sentence has its ``eos_id``; chapter 10.
 
     Without ``bos_id``; padding follows ``eos_id``; no sentence is longer than ``max_len``. Without
-    the cache every step computes the whole sentence anew, which gives the same tokens.
+    the cache every step computes the whole sentence anew, which gives the same tokens; under
+    :func:`~transformer.multihead.record_attention` it does so too.
 
     Raises ValueError for ids outside the vocabulary and a ``max_len`` past the model's.
     """
@@ -87,9 +88,9 @@ def beam_search(
     """The best of the ``beam_size`` sentences found first, and its log-probability; chapter 10.
 
     A sentence Y of n tokens scores log P(Y | X) / ((5 + n) / 6)^length_penalty, Wu et al. (2016),
-    Eq. 14 without coverage; n counts ``eos_id``. At each step the ``beam_size`` best continuations stay,
-    and those that end are set aside; a search ends when it has set aside ``beam_size``. If none
-    ended within ``max_len`` the best unfinished one is returned. ``beam_size`` 1 is
+    Eq. 14 without coverage; n counts ``eos_id``. At each step the ``beam_size`` best continuations
+    stay, and those that end are set aside; a search ends when it has set aside ``beam_size``. If
+    none ended within ``max_len`` the best unfinished one is returned. ``beam_size`` 1 is
     :func:`greedy_decode`.
 
     Raises ValueError for a ``beam_size`` below 1 and what :func:`greedy_decode` refuses.
@@ -105,7 +106,8 @@ def beam_search(
             if len(rows) == 0:
                 break
             steps.select(rows)
-        return search.best()
+        tokens, log_p = search.best()
+    return tokens.clone(), log_p.clone()
 
 
 class _Search:
@@ -180,7 +182,7 @@ class _Cached:
 
     def next(self, tokens: Int[Tensor, " B"]) -> Logits:
         logits = self.model.decode_next(tokens, self.state)
-        logits[:, self.model.pad_id] = -math.inf  # padding is not a word
+        logits.select(1, self.model.pad_id).fill_(-math.inf)  # padding is not a word
         return logits
 
     def select(self, rows: Int[Tensor, " N"]) -> None:
@@ -195,7 +197,7 @@ class _Uncached:
     def next(self, tokens: Int[Tensor, " B"]) -> Logits:
         self.tgt = torch.cat([self.tgt, tokens[:, None]], dim=1)
         logits = self.model.decode(self.tgt, self.memory, self.src)[:, -1]
-        logits[:, self.model.pad_id] = -math.inf
+        logits.select(1, self.model.pad_id).fill_(-math.inf)
         return logits
 
     def select(self, rows: Int[Tensor, " N"]) -> None:
@@ -214,8 +216,9 @@ def _decoding(model, src, bos_id, eos_id, max_len, use_cache) -> Iterator[_Cache
             raise ValueError(f"{name} must be an id below {vocab_size}, got {token}")
         if token == model.pad_id:
             raise ValueError(f"{name} must not be the padding id, got {token}")
-    with evaluating(model):
-        yield (_Cached if use_cache else _Uncached)(model, src, max_len)
+    recorded = any(getattr(module, "record", None) for module in model.modules())
+    with evaluating(model), torch.inference_mode():
+        yield (_Cached if use_cache and not recorded else _Uncached)(model, src, max_len)
 
 
 def _decode(model, src, choose: Callable, bos_id, eos_id, max_len, use_cache) -> Tensor:
@@ -233,7 +236,7 @@ def _decode(model, src, choose: Callable, bos_id, eos_id, max_len, use_cache) ->
                     break
                 going, tokens = going[on], tokens[on]
                 steps.select(on.nonzero()[:, 0])
-    return out[:, : t + 1]
+    return out[:, : t + 1].clone()  # a tensor like any other, which one of inference mode is not
 
 
 def _likeliest(logits: Logits) -> Int[Tensor, " B"]:

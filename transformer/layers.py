@@ -99,8 +99,8 @@ class Residual(nn.Module):
         self.pre = norm == "pre"
 
     def forward(
-        self, x: Float[Tensor, "B T d_model"], sublayer: Callable[[Tensor], Tensor]
-    ) -> Float[Tensor, "B T d_model"]:
+        self, x: Float[Tensor, "*batch d_model"], sublayer: Callable[[Tensor], Tensor]
+    ) -> Float[Tensor, "*batch d_model"]:
         if self.pre:
             return x + self.dropout(sublayer(self.norm(x)))
         return self.norm(x + self.dropout(sublayer(x)))

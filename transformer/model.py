@@ -1,7 +1,6 @@
 """The whole model: embeddings, encoder, decoder and what surrounds them (chapter 8)."""
 
 import math
-from dataclasses import dataclass
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -9,9 +8,10 @@ from torch import Tensor, nn
 
 from transformer.checks import check_tokens
 from transformer.config import TransformerConfig
+from transformer.incremental import DecodingState
 from transformer.layers import Dropout, FeedForward, LayerNorm, Residual
 from transformer.masks import causal_mask, padding_mask
-from transformer.multihead import KeyValueCache, MultiHeadAttention
+from transformer.multihead import MultiHeadAttention
 from transformer.positional import LearnedPositions, RotaryPositions, SinusoidalPositions
 
 
@@ -81,40 +81,13 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "B T d_model"],
-        memory: Float[Tensor, "B S d_model"] | None,
+        memory: Float[Tensor, "B S d_model"],
         tgt_mask: Bool[Tensor, "..."] | None = None,
         src_mask: Bool[Tensor, "..."] | None = None,
-        *,
-        caches: tuple[KeyValueCache, KeyValueCache] | tuple[None, None] = (None, None),
     ) -> Float[Tensor, "B T d_model"]:
-        """``caches`` hold the past of x and all of the memory, which is None then (chapter 10)."""
-        past, known = caches
-        x = self.residual_1(x, lambda x: self.self_attention(x, x, x, tgt_mask, cache=past))
-        x = self.residual_2(
-            x, lambda x: self.cross_attention(x, memory, memory, src_mask, cache=known)
-        )
+        x = self.residual_1(x, lambda x: self.self_attention(x, x, x, tgt_mask))
+        x = self.residual_2(x, lambda x: self.cross_attention(x, memory, memory, src_mask))
         return self.residual_3(x, self.feed_forward)
-
-
-@dataclass
-class DecodingState:
-    """What a decoder keeps from one step to the next: two caches a layer; chapter 10."""
-
-    caches: list[tuple[KeyValueCache, KeyValueCache]]
-    src_mask: Bool[Tensor, "B 1 1 S"] | None
-
-    @property
-    def length(self) -> int:
-        """The number of positions decoded so far."""
-        return self.caches[0][0].length
-
-    def select(self, rows: Int[Tensor, " N"]) -> None:
-        """Keeps these sentences, in this order; one may be named more than once."""
-        for caches in self.caches:
-            for cache in caches:
-                cache.select(rows)
-        if self.src_mask is not None:
-            self.src_mask = self.src_mask[rows]
 
 
 class Encoder(nn.Module):
@@ -158,29 +131,6 @@ class Decoder(nn.Module):
     ) -> Float[Tensor, "B T d_model"]:
         for layer in self.layers:
             x = layer(x, memory, tgt_mask, src_mask)
-        return self.norm(x)
-
-    def start(
-        self,
-        memory: Float[Tensor, "B S d_model"],
-        src_mask: Bool[Tensor, "B 1 1 S"] | None,
-        *,
-        max_len: int,
-    ) -> DecodingState:
-        """Caches for up to ``max_len`` steps; the memory is projected here, once."""
-        caches = []
-        for layer in self.layers:
-            keys, values = layer.cross_attention.project(memory, memory, start=0)
-            past = KeyValueCache.empty(max_len, like=keys)
-            caches.append((past, KeyValueCache(keys, values, length=memory.size(1))))
-        return DecodingState(caches, src_mask)
-
-    def step(
-        self, x: Float[Tensor, "B 1 d_model"], state: DecodingState
-    ) -> Float[Tensor, "B 1 d_model"]:
-        """One position further; ``state`` grows by it."""
-        for layer, caches in zip(self.layers, state.caches, strict=True):
-            x = layer(x, None, None, state.src_mask, caches=caches)
         return self.norm(x)
 
 
@@ -240,7 +190,7 @@ class Transformer(nn.Module):
         if max_len > self.config.max_len:
             raise ValueError(f"max_len must be at most {self.config.max_len}, got {max_len}")
         mask = padding_mask(src, self.config.pad_id)
-        return self.decoder.start(memory, None if mask.all() else mask, max_len=max_len)
+        return DecodingState(self.decoder, memory, mask, max_len=max_len)
 
     def decode_next(
         self, tokens: Int[Tensor, " B"], state: DecodingState
@@ -249,8 +199,8 @@ class Transformer(nn.Module):
 
         The tokens are not checked: they are what the last step's logits chose.
         """
-        x = self.tgt_embedding(tokens[:, None], start=state.length)
-        return self.output(self.decoder.step(x, state)[:, 0])
+        x = self.tgt_embedding(tokens[:, None], start=state.length)[:, 0]
+        return self.output(state.step(x))
 
     def _check(self, name: str, tokens: Tensor, vocab_size: int) -> None:
         if not torch.compiler.is_compiling():  # to look at values would cut the graph in two

@@ -15,38 +15,30 @@ Keys = Float[Tensor, "B h S d_k"]  # and values: d_v = d_k
 
 
 class KeyValueCache:
-    """The keys and values of one attention module, kept while a sentence grows; chapter 10.
+    """The keys and values of one attention module, from one step of decoding to the next.
 
-    Room for ``max_len`` positions is set aside at once, so that a step writes one position and
-    copies none.
+    Chapter 10. Room for all positions is set aside at once: a step writes one and copies none.
     """
 
-    def __init__(self, keys: Keys, values: Keys, *, length: int):
-        self.keys, self.values = keys, values
-        self.length = length
+    def __init__(self, room: Float[Tensor, "B 2 h S d_k"], *, length: int = 0):
+        self.room = room  # keys and values, side by side
+        self.length = length  # how many positions are held
 
-    @classmethod
-    def empty(cls, max_len: int, *, like: Keys) -> "KeyValueCache":
-        """A cache without positions, of the batch, heads, width, dtype and device of ``like``."""
-        B, h, _, d_k = like.shape
-        return cls(like.new_empty(B, h, max_len, d_k), like.new_empty(B, h, max_len, d_k), length=0)
-
-    def append(self, k: Keys, v: Keys) -> None:
-        """Writes the positions of ``k`` and ``v`` after those held; ValueError past ``max_len``."""
-        end = self.length + k.size(2)
-        if end > self.keys.size(2):
-            raise ValueError(f"the cache holds {self.keys.size(2)} positions, got {end}")
-        self.keys[:, :, self.length : end] = k
-        self.values[:, :, self.length : end] = v
-        self.length = end
+    def append(self, kv: Float[Tensor, "B 2 h T d_k"]) -> None:
+        """Writes the positions of ``kv`` after those held; ValueError past the room."""
+        T, S = kv.size(3), self.room.size(3)
+        if self.length + T > S:
+            raise ValueError(f"the cache has room for {S} positions, got {self.length + T}")
+        self.room.narrow(3, self.length, T).copy_(kv)
+        self.length += T
 
     def held(self) -> tuple[Keys, Keys]:
-        """The keys and values so far."""
-        return self.keys[:, :, : self.length], self.values[:, :, : self.length]
+        """The keys and the values so far."""
+        return self.room.narrow(3, 0, self.length).unbind(1)
 
     def select(self, rows: Int[Tensor, " N"]) -> None:
         """Keeps these rows of the batch, in this order; a row may be named more than once."""
-        self.keys, self.values = self.keys[rows], self.values[rows]
+        self.room = self.room[rows]
 
 
 class MultiHeadAttention(nn.Module):
@@ -85,38 +77,27 @@ class MultiHeadAttention(nn.Module):
     def forward(
         self,
         query: Float[Tensor, "B T d_model"],
-        key: Float[Tensor, "B S d_model"] | None,
-        value: Float[Tensor, "B S d_model"] | None,
+        key: Float[Tensor, "B S d_model"],
+        value: Float[Tensor, "B S d_model"],
         mask: Bool[Tensor, "..."] | None = None,
-        *,
-        cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "B T d_model"]:
         """``mask`` broadcasts to (B, n_heads, T, S), True = may attend.
 
-        With a ``cache``, ``key`` and ``value`` are appended to it and the queries, which stand at
-        its end, attend to all that it holds; given None for both, to what it holds already.
-
         Raises ValueError where shapes do not fit.
         """
-        self._check(query, key, value, cache)
-        start = 0 if cache is None else cache.length
+        self._check(query, key, value)
         q = self.split(self.W_q(query))
         if self.rotate is not None:
-            q = self.rotate(q, start)
-        if key is not None:
-            k, v = self.project(key, value, start=start)
-        if cache is not None:
-            if key is not None:
-                cache.append(k, v)
-            k, v = cache.held()
+            q = self.rotate(q, 0)
+        k, v = self.project(key, value)
         return self.W_o(self.merge(self.attend(q, k, v, mask)))
 
     def project(
-        self, key: Float[Tensor, "B S d_model"], value: Float[Tensor, "B S d_model"], *, start: int
+        self, key: Float[Tensor, "B S d_model"], value: Float[Tensor, "B S d_model"]
     ) -> tuple[Keys, Keys]:
-        """The keys and values of all heads; the first stands at position ``start``."""
+        """The keys and values of all heads."""
         k, v = self.split(self.W_k(key)), self.split(self.W_v(value))
-        return (k if self.rotate is None else self.rotate(k, start)), v
+        return (k if self.rotate is None else self.rotate(k, 0)), v
 
     def attend(self, q: Queries, k: Keys, v: Keys, mask: Tensor | None) -> Queries:
         """Every head at once: the fused kernel, or the reference where weights are wanted."""
@@ -135,12 +116,8 @@ class MultiHeadAttention(nn.Module):
         """Lays the heads side by side again."""
         return x.transpose(1, 2).flatten(-2)  # (B, T, d_model)
 
-    def _check(self, query, key, value, cache) -> None:
-        if key is None and value is None and cache is not None:
-            key = value = query
+    def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
         for name, x in {"query": query, "key": key, "value": value}.items():
-            if x is None:
-                raise ValueError(f"{name} must be given, but where a cache holds key and value")
             if x.dim() != 3 or x.size(-1) != self.d_model or x.size(0) != query.size(0):
                 wanted = f"(B, length, d_model) = ({len(query)}, length, {self.d_model})"
                 raise ValueError(f"{name} must have shape {wanted}, got {tuple(x.shape)}")

@@ -22,8 +22,9 @@ def smoothed_cross_entropy(
 ) -> Float[Tensor, ""]:
     """Σ over labels of -Σ_w q(w) log p(w), in nats; q(w) = (1 - ε) [w is the label] + ε / vocab.
 
-    ε is ``smoothing``: Szegedy et al. (2016), section 7; Vaswani et al. (2017), section 5.4; chapter 9. A label equal
-    to ``pad_id`` counts nothing. Half-precision logits are summed in float32.
+    ε is ``smoothing``: Szegedy et al. (2016), section 7; Vaswani et al. (2017), section 5.4;
+    chapter 9. A label equal to ``pad_id`` counts nothing. Half-precision logits are summed in
+    float32.
 
     Raises ValueError for a ``smoothing`` outside [0, 1).
     """

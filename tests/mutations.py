@@ -1,0 +1,325 @@
+"""Would the tests notice? ``make mutations`` breaks the package on purpose, a line at a time.
+
+Each mutation below is one wrong edit. It is made in a copy of the tree, where the tests named for
+it run; it counts as caught if one of them fails. The same tests first pass there unchanged. The
+status is 1 if a mutation survives, or no longer applies because the package has changed.
+"""
+
+import argparse
+import os
+import queue
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+TIMEOUT = 600  # seconds
+
+# "# module | tests" heads the mutations of a module, with the tests that guard it, as pytest takes
+# them. A mutation is "name: what is there ⇒ what is put in its place", or "name | tests: …" where
+# other tests guard it; it goes on in indented lines. What is there must occur once in the module.
+TABLE = r"""
+# attention.py | test_attention.py
+mask turned round: scores.masked_fill(~mask, -math.inf) ⇒ scores.masked_fill(mask, -math.inf)
+no 1/√d_k: (q / math.sqrt(q.size(-1))) @ k ⇒ q @ k
+d_k for √d_k: math.sqrt(q.size(-1)) ⇒ q.size(-1)
+softmax over the queries: scores.softmax(dim=-1).masked_fill ⇒ scores.softmax(dim=-2).masked_fill
+query without keys not zero: .softmax(dim=-1).masked_fill(~mask, 0.0) ⇒ .softmax(dim=-1)
+fused kernel without the mask: _kernel(q, k, v, mask | no_key) ⇒ _kernel(q, k, v, None)
+additive score without tanh | test_seq2seq.py: self.v(pairs.tanh()) ⇒ self.v(pairs)
+general score without W | test_seq2seq.py: return self.W(key) ⇒ return key
+
+# masks.py | test_masks.py
+padding mask turned round: (tokens != pad_id) ⇒ (tokens == pad_id)
+causal mask sees one word ahead: .tril() ⇒ .tril(1)
+causal mask hides the present: .tril() ⇒ .tril(-1)
+
+# multihead.py | test_multihead.py
+heads cut across positions: x.unflatten(-1, (self.n_heads, self.d_k)).transpose(1, 2) ⇒
+    x.reshape(len(x), self.n_heads, -1, self.d_k)
+heads interleaved when merged: x.transpose(1, 2).flatten(-2) ⇒ x.permute(0, 2, 3, 1).flatten(-2)
+values made of keys: self.split(self.W_v(value)) ⇒ self.split(self.W_v(key))
+no W_o: self.W_o(self.merge(self.attend(q, k, v, mask))) ⇒ self.merge(self.attend(q, k, v, mask))
+no dropout on the weights: self.dropout(weights) @ v ⇒ weights @ v
+queries not rotated | test_model.py: q = self.rotate(q, 0) ⇒ pass
+keys not rotated | test_model.py: (k if self.rotate is None else self.rotate(k, 0)), v ⇒ k, v
+cached keys not rotated | test_model.py: self.rotate(k, past.length) ⇒ k
+cached queries rotated by 0 | test_model.py: self.rotate(q, past.length) ⇒ self.rotate(q, 0)
+cache writes values elsewhere: self.values.narrow(2, self.length, ⇒ self.values.narrow(2, 0,
+cache holds back the newest: return self.keys.narrow(2, 0, self.length), ⇒
+    return self.keys.narrow(2, 0, self.length).roll(1, 2),
+mask of the cache not selected: self.mask, self.bias = self.mask[rows], self.bias[rows] ⇒ pass
+cache selects only keys:
+    self.keys, self.values = self.keys[rows], self.values[rows] ⇒ self.keys = self.keys[rows]
+recording never ends: module.record = record ⇒ pass
+
+# positional.py | test_positional.py
+sin for cos: [angles.sin(), angles.cos()] ⇒ [angles.cos(), angles.sin()]
+positions' start ignored: _rows(self.table, start, x.size(1)) ⇒ _rows(self.table, 0, x.size(1))
+rotary turns the other way: [-x[..., 1::2], x[..., 0::2]] ⇒ [x[..., 1::2], -x[..., 0::2]]
+rotary pairs wrong: .repeat_interleave(2, dim=-1) ⇒ .repeat(1, 2)
+rotary start ignored: _rows(table, start, x.size(2)) ⇒ _rows(table, 0, x.size(2))
+
+# layers.py | test_layers.py
+LayerNorm over positions: F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps) ⇒
+    (x - x.mean(-2, True)) * (x.var(-2, False, keepdim=True) + self.eps) ** -0.5 * self.weight
+LayerNorm's variance unbiased:
+    F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps) ⇒
+    (x - x.mean(-1, True)) * (x.var(-1, keepdim=True) + self.eps) ** -0.5 * self.weight + self.bias
+no ReLU: self.W_1(x).relu() ⇒ self.W_1(x)
+post for pre: if self.pre: ⇒ if not self.pre:
+no residual, post: self.norm(x + self.dropout(sublayer(x))) ⇒ self.norm(self.dropout(sublayer(x)))
+no residual, pre:
+    return x + self.dropout(sublayer(self.norm(x))) ⇒ return self.dropout(sublayer(self.norm(x)))
+residual dropped out too:
+    self.norm(x + self.dropout(sublayer(x))) ⇒ self.norm(self.dropout(x + sublayer(x)))
+dropout in evaluation: if not self.training or self.p == 0: ⇒ if self.p == 0:
+dropout not scaled: x * (keep * x.new_tensor(1 / (1 - self.p))) ⇒ x * keep
+dropout keeps the share p: keep = bits >= ⇒ keep = bits <
+mode not restored: module.training = mode ⇒ pass
+
+# model.py | test_model.py
+no √d_model: self.tokens(tokens) * self.scale ⇒ self.tokens(tokens)
+source padding seen by the encoder:
+    self.encoder(self.src_embedding(src), padding_mask(src, self.config.pad_id)) ⇒
+    self.encoder(self.src_embedding(src), None)
+source padding seen by the decoder:
+    self.decoder(self.tgt_embedding(tgt), memory, tgt_mask, src_mask) ⇒
+    self.decoder(self.tgt_embedding(tgt), memory, tgt_mask, None)
+source padding seen by cached steps: None if mask.all() else mask ⇒ None
+no causal mask: tgt_mask & causal_mask(tgt.size(1), device=tgt.device) ⇒ tgt_mask
+target padding seen:
+    tgt_mask = padding_mask(tgt, self.config.pad_id) ⇒ tgt_mask = (tgt == tgt)[:, None, None]
+tgt table not tied: self.tgt_embedding.tokens.weight = self.src_embedding.tokens.weight ⇒ pass
+output table not tied: self.output.weight = self.src_embedding.tokens.weight ⇒ pass
+cached steps all at position 0: start=state.length ⇒ start=0
+weights not initialised: nn.init.xavier_uniform_(module.weight) ⇒ pass
+
+# config.py | test_config.py
+tables never shared by default: "share_embeddings", one_size) ⇒ "share_embeddings", False)
+
+# decoding.py | test_decoding.py
+length penalty off by one: ((5 + self.length) / 6) ⇒ ((6 + self.length) / 6)
+length penalty multiplied:
+    ((5 + self.length) / 6) ** self.alpha ⇒ ((5 + self.length) / 6) * self.alpha
+beams' caches not reordered:
+    rows = beam.gather(1, kept) + K ⇒ rows = torch.arange(K, device=flat.device) + K
+beams' words not reordered: self.tokens.gather(1, beam[ ⇒ self.tokens.gather(1, 0 * beam[
+ended beams go on: log_p.masked_fill(ends, -math.inf).topk(K) ⇒ log_p.topk(K)
+search waits for one more: self.n_ended[self.going] < K ⇒ self.n_ended[self.going] <= K
+words after <eos>: on = tokens != eos_id ⇒ on = tokens == tokens
+top-p leaves out the last: before >= p ⇒ before + ordered >= p
+top-k keeps k + 1: logits.topk(k).values ⇒ logits.topk(k + 1).values
+top-p before top-k: _nucleus(_likeliest_k(logits.float() / temperature, top_k), top_p) ⇒
+    _likeliest_k(_nucleus(logits.float() / temperature, top_p), top_k)
+temperature multiplied: logits.float() / temperature ⇒ logits.float() * temperature
+padding written as a word: logits[:, self.model.pad_id] = -math.inf  # padding is not a word ⇒ pass
+
+# recurrent.py | test_recurrent.py
+LSTM's gates swapped: i, f, g, o = ⇒ i, f, o, g =
+LSTM shows its cell without tanh: o.sigmoid() * c.tanh() ⇒ o.sigmoid() * c
+forget bias at another gate: _, f, _, _ = self ⇒ f, _, _, _ = self
+padding moves the state: new if is_word is None else torch.where(is_word, new, state) ⇒ new
+backward half not turned round: leftward.flip(1) ⇒ leftward
+backward mask not turned round: mask.flip(1) ⇒ mask
+
+# seq2seq.py | test_seq2seq.py
+context of the next word: return torch.cat([s, context], dim=-1) ⇒
+    return torch.cat([s, (self.attend(state)[:, None] @ memory)[:, 0]], dim=-1)
+padding attended to: masked_softmax(scores, mask[:, None]) ⇒ masked_softmax(scores)
+decoder starts from the forward half: _, leftward = memory[:, 0] ⇒ leftward, _ = memory[:, 0]
+source not selected: self.source = tuple(tensor[rows] for tensor in self.source) ⇒ pass
+
+# tasks.py | test_tasks.py
+reversal moves <eos>: backwards = lengths - 1 - position ⇒ backwards = lengths - position
+
+# text.py | test_text.py
+unknown words are padding: self._ids.get(word, UNK_ID) ⇒ self._ids.get(word, PAD_ID)
+words after <eos> decoded: ids[: ids.index(EOS_ID)] if EOS_ID in ids else ids ⇒ ids
+ties in order of appearance: key=lambda word: (-counts[word], word) ⇒ key=lambda word: -counts[word]
+
+# batches.py | test_batches.py
+every rank the same batch: batch[self._rank :: W] ⇒ batch[::W]
+bos counted as a label: (self.tgt[:, 1:] != PAD_ID) ⇒ (self.tgt != PAD_ID)
+padding in front:
+    [*sequence, *[pad_id] * (L - len(sequence))] ⇒ [*[pad_id] * (L - len(sequence)), *sequence]
+every epoch alike: f"{self._seed} {e}" ⇒ f"{self._seed}"
+fit asks for the wrong batch: divmod(i, len(self)) ⇒ divmod(i + 1, len(self))
+
+# metrics.py | test_metrics.py
+BLEU's arguments swapped:
+    (list(hypotheses), [list(references)]) ⇒ (list(references), [list(hypotheses)])
+match without <eos>: ids[: ids.index(EOS_ID) + 1] ⇒ ids[: ids.index(EOS_ID)]
+alignment of the word before: _is_word(tgt[:, 1:]) & ⇒ _is_word(tgt[:, :-1]) &
+links the wrong way round: {(best_b[t], t) for ⇒ {(t, best_b[t]) for
+sure links not possible: len(a & (p | s)) ⇒ len(a & p)
+
+# parallel.py | test_parallel.py
+unequal files not refused: if len(src_lines) != len(tgt_lines): ⇒ if False:
+skipped lines not counted: skipped[fault] += 1 ⇒ pass
+max_len excluded: longest <= max_len ⇒ longest < max_len
+no bos: [BOS_ID, *tgt_tokenizer ⇒ [*tgt_tokenizer
+
+# translate.py | test_command_line.py -k in_order
+translations in order of length: zip(rows, tokens.cpu() ⇒ zip(sorted(rows), tokens.cpu()
+
+# device.py | test_device.py
+bfloat16 on old GPUs: >= (8, 0) ⇒ >= (7, 0)
+timer does not wait: torch.cuda.synchronize(self.device) ⇒ pass
+
+# training/objective.py | test_training.py -k 'not compiled'
+padding has a loss: ignore_index=pad_id ⇒ ignore_index=-100
+no smoothing: label_smoothing=smoothing ⇒ label_smoothing=0.0
+warm-up's exponent: warmup**-1.5 ⇒ warmup**-0.5
+warm-up off by one: step * warmup**-1.5 ⇒ (step - 1) * warmup**-1.5
+Adam's usual β₂: (0.9, 0.98) ⇒ (0.9, 0.999)
+
+# training/loop.py | test_training.py -k 'not compiled'
+labels not shifted: labels, pad_id = batch.tgt[:, 1:] ⇒ labels, pad_id = batch.tgt[:, :-1]
+mean of the batches' means:
+    non_blocking=True)) / n_tokens ⇒ non_blocking=True)) / batch.n_tokens / self.accumulate
+not times the processes | test_command_line.py -k torchrun:
+    self.scaler.scale(loss * _world()) ⇒ self.scaler.scale(loss)
+seeded at the first step only: torch.manual_seed(random ⇒ number == 1 and torch.manual_seed(random
+every step the same dropout: f"{self.seed} {number} {_rank()}" ⇒ f"{self.seed} {_rank()}"
+gradients not cut: nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm) ⇒ pass
+gradients cut before they are unscaled: self.scaler.unscale_(self.optimizer) ⇒ pass
+gradients never cleared: self.optimizer.zero_grad() ⇒ pass
+schedule not asked: group["lr"] = learning_rate ⇒ pass
+trains without dropout: self.model.train() ⇒ pass
+measured with smoothing: smoothing=0.0, pad_id=model.pad_id ⇒ smoothing=0.1, pad_id=model.pad_id
+last step done twice: range(done + 1, n_steps + 1) ⇒ range(max(done, 1), n_steps + 1)
+
+# training/checkpoint.py | test_checkpoint.py -k 'not killed'
+moments not restored | test_training.py -k pieces:
+    _restore_moments(model, optimizer, moments) ⇒ pass
+written in place:
+    run / f".writing-{os.getpid()}" ⇒ final
+oldest kept: checkpoints(run)[:-keep] ⇒ checkpoints(run)[keep:]
+ordered by letter: key=lambda p: int(p.name.removeprefix("step-")) ⇒ key=str
+
+# training/__main__.py | test_command_line.py -k torchrun
+each process reads all batches: rank=rank, world_size=world, **size ⇒ **size
+
+# grammar/lexicon.py | test_grammar.py
+adjectives all masculine: return self.french[noun.feminine][plural] ⇒ return self.french[0][plural]
+
+# grammar/sentences.py | test_grammar.py
+predicates all singular:
+    adjective.french[subject.feminine][subject.plural] ⇒ adjective.french[subject.feminine][0]
+held-out pairs in train: == (split == "test") ⇒ >= (split == "test")
+
+# grammar/alignment.py | test_grammar.py
+contractions lose a link: units = units | done.pop()[1] ⇒ units = done.pop()[1]
+elided before an aspirated h: and not word.startswith(ASPIRATED) ⇒
+"""
+
+
+class Mutation(NamedTuple):
+    module: str
+    name: str
+    tests: str
+    old: str = ""  # without which nothing is changed
+    new: str = ""
+
+
+def mutations(table: str = TABLE) -> list[Mutation]:
+    found = []
+    for line in re.sub(r"\n    ", " ", table).splitlines():
+        if line.startswith("# "):
+            module, tests = line[2:].split(" | ")
+        elif line:
+            name, edit = line.split(":", 1)
+            name, _, own = name.partition(" | ")
+            old, new = (text.strip() for text in edit.split("⇒"))
+            found.append(Mutation(module, name, own or tests, old, new))
+    return found
+
+
+def copy_tree(to: Path) -> Path:
+    """What git tracks or would, as it stands in the working tree."""
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, listed.split("\0")):
+        if (ROOT / name).is_file():  # rather than deleted
+            (to / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(ROOT / name, to / name)
+    return to
+
+
+def outcome(mutation: Mutation, tree: Path) -> tuple[bool, str]:
+    """Whether all is well, and what the tests did in ``tree``, which is changed meanwhile."""
+    if not mutation.old:
+        status, failed = run_tests(mutation.tests, tree)
+        return (True, "passes unchanged") if status == 0 else (False, f"FAILS UNCHANGED: {failed}")
+    file = tree / "transformer" / mutation.module
+    text = file.read_text(encoding="utf-8")
+    if text.count(mutation.old) != 1:
+        return False, f"DOES NOT APPLY: what is there occurs {text.count(mutation.old)} times"
+    file.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
+    try:
+        status, failed = run_tests(mutation.tests, tree)
+    finally:
+        file.write_text(text, encoding="utf-8")
+    if status == 0:
+        return False, "SURVIVED"
+    return (True, f"caught by {failed}") if status == 1 else (False, f"BREAKS THE RUN: {failed}")
+
+
+def run_tests(tests: str, tree: Path) -> tuple[int, str]:
+    """pytest's exit status, 1 where a test has failed, and which did."""
+    # no bytecode: two versions of a file may be of one length and one second
+    settings = {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "300"}
+    words = [f"tests/{word}" if word.startswith("test_") else word for word in shlex.split(tests)]
+    command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *words]
+    try:
+        options = {"cwd": tree, "env": os.environ | settings, "timeout": TIMEOUT}
+        done = subprocess.run(command, capture_output=True, text=True, **options)
+    except subprocess.TimeoutExpired:
+        return 1, f"its taking more than {TIMEOUT} seconds"
+    failed = re.search(r"^(?:FAILED|ERROR) tests/(.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
+    return done.returncode, failed[1] if failed else done.stdout[-300:] + done.stderr[-300:]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.mutations", description=__doc__)
+    parser.add_argument("--only", nargs="+", default=[""], metavar="TEXT", help="in module or name")
+    parser.add_argument("--list", action="store_true", help="show the mutations and stop")
+    parser.add_argument("--workers", type=int, default=2)
+    args = parser.parse_args(arguments)
+    chosen = [m for m in mutations() if any(t in f"{m.module}: {m.name}" for t in args.only)]
+    if args.list:
+        for m in chosen:
+            print(f"{m.module}: {m.name}  ({m.tests})\n  - {m.old}\n  + {m.new}")
+        return 0
+    unchanged = [Mutation("", tests, tests) for tests in dict.fromkeys(m.tests for m in chosen)]
+    trees: queue.Queue[Path] = queue.Queue()
+
+    def work(mutation: Mutation) -> tuple[bool, str]:
+        tree = trees.get()
+        try:
+            return outcome(mutation, tree)
+        finally:
+            trees.put(tree)
+
+    n_caught, n_wrong, jobs = 0, 0, unchanged + chosen
+    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(args.workers) as pool:
+        for i in range(args.workers):
+            trees.put(copy_tree(Path(folder) / str(i)))
+        for mutation, (well, what) in zip(jobs, pool.map(work, jobs), strict=True):
+            n_caught += well and bool(mutation.old)
+            n_wrong += not well
+            print(f"{mutation.module:<23} {mutation.name:<38} {what}", flush=True)
+    print(f"{n_caught} of {len(chosen)} caught")
+    return int(n_wrong > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
