@@ -1,0 +1,71 @@
+"""Greedy decoding of 16 sentences: our cache beside the best mode of each peer.
+
+Every model makes the same number of tokens; none ends early.
+Run: python -m benchmarks.greedy_decoding
+"""
+
+from functools import partial
+
+import torch
+
+from benchmarks import measure, peers, settings
+
+
+def verify(
+    models: dict[str, peers.Peer], s: settings.Setting, src: torch.Tensor
+) -> dict[str, bool]:
+    """Whether each mode with a cache makes the tokens that the model makes without one.
+
+    Meanwhile matrices are replaced by larger, untied ones: as they are initialised, tied models
+    repeat their input, and any cache would do.
+    """
+    same = {}
+    for name, model in models.items():
+        if model.uncached is None:
+            continue
+        before = {n: t.clone() for n, t in model.state_dict().items()}
+        generator = torch.Generator().manual_seed(0)
+        with torch.no_grad():
+            for p in model.parameters():
+                if p.dim() == 2 and len(p) != vocab_size:
+                    p.copy_(torch.randn(p.shape, generator=generator) * 4 / p.size(1) ** 0.5)
+        wanted = model.uncached(src, 16)
+        varied = len(wanted.unique()) > 8
+        for mode, greedy in model.greedy.items():
+            same[f"{name}, {mode}"] = varied and bool((greedy(src, 16) == wanted).all())
+        model.load_state_dict(before)
+    return same
+
+
+def compare(s: settings.Setting, rounds: int, options) -> dict:
+    models = {n: m.eval() for n, m in peers.build(s, only=tuple(options.only)).items()}
+    src, _ = settings.batch(s, 16)
+    same = verify(models, src, s.vocab_size)
+    print("cached as uncached:", same)
+    cases = {
+        f"{name}, {mode}": partial(greedy, src, s.new_tokens)
+        for name, model in models.items()
+        for mode, greedy in model.greedy.items()
+    }
+    for name, run in cases.items():
+        assert run().shape == (16, s.new_tokens), name
+    seconds = measure.interleave(cases, rounds, cpu_time=options.cpu_time)
+    result = measure.summary(seconds, of="ours, cache")
+    measure.show(f"greedy decoding, {s.name}, 16 sentences, {s.new_tokens} tokens", result)
+    return {"cached_as_uncached": same, "cases": result}
+
+
+def main() -> None:
+    options = measure.start(measure.parser(__doc__, small=30, base=5))
+    if options is None:
+        return
+    results = {}
+    for name in options.settings:
+        rounds = options.rounds or options.default_rounds[name]
+        results[name] = compare(settings.SETTINGS[name], rounds, options)
+    if not options.only:
+        measure.save("greedy_decoding", options.threads[0], results)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,143 @@
+"""Timing in interleaved rounds, and the file that holds the result.
+
+On a machine that others use too, absolute times drift; cases that take turns drift together, so
+ratios are what is compared.
+"""
+
+import argparse
+import gc
+import json
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from datetime import date
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+import torch
+
+RESULTS = Path(__file__).parent / "results"
+ROOT = RESULTS.parent.parent
+
+
+def parser(description: str, **defaults: int) -> argparse.ArgumentParser:
+    """``defaults``: the number of rounds for each setting."""
+    p = argparse.ArgumentParser(description=description.splitlines()[0])
+    p.add_argument("--threads", type=int, nargs="+", default=[1], help="one process for each")
+    p.add_argument("--settings", nargs="+", choices=list(defaults), default=list(defaults))
+    p.add_argument("--rounds", type=int, help=f"default: {defaults}")
+    p.add_argument("--only", nargs="+", default=(), help="these models only; writes no result")
+    p.add_argument(
+        "--cpu-time", action="store_true", help="for a busy machine and one thread: not wall clock"
+    )
+    p.set_defaults(default_rounds=defaults)
+    return p
+
+
+def start(p: argparse.ArgumentParser) -> argparse.Namespace | None:
+    """The options for one number of threads; None in the parent of several such processes."""
+    options = p.parse_args()
+    if len(options.threads) > 1:
+        module = sys.modules["__main__"].__spec__.name
+        for n in options.threads:  # of two --threads the last one holds
+            arguments = [*sys.argv[1:], "--threads", str(n)]
+            subprocess.run([sys.executable, "-m", module, *arguments], check=True)
+        return None
+    torch.set_num_threads(options.threads[0])
+    return options
+
+
+def interleave(
+    cases: dict[str, Callable[[], object]], rounds: int, *, cpu_time: bool = False
+) -> dict[str, np.ndarray]:
+    """Seconds of each case in each round; each round starts with another case."""
+    clock = time.process_time if cpu_time else time.perf_counter
+    names = list(cases)
+    seconds = {name: [] for name in names}
+    for run in cases.values():
+        run()  # warms caches and allocators up
+    gc.collect()
+    gc.disable()
+    for r in range(rounds):
+        for i in range(len(names)):
+            name = names[(r + i) % len(names)]
+            begin = clock()
+            cases[name]()
+            seconds[name].append(clock() - begin)
+        gc.collect()
+    gc.enable()
+    return {name: np.array(times) for name, times in seconds.items()}
+
+
+def summary(seconds: dict[str, np.ndarray], *, of: str) -> dict[str, dict]:
+    """For each case its median and quartiles, and how many times ``of`` it takes."""
+    result = {}
+    for name, times in seconds.items():
+        ratios = times / seconds[of]
+        result[name] = {
+            "seconds": _quartiles(times),
+            "ratio_of_medians": _short(np.median(times) / np.median(seconds[of])),
+            "ratio": _quartiles(ratios),
+        }
+    return result
+
+
+def show(title: str, cases: dict[str, dict]) -> None:
+    """Prints median times and ratios; of the ratios by rounds, also the quartiles."""
+    print(title)
+    for name, case in cases.items():
+        low, middle, high = case["ratio"]
+        print(
+            f"  {name:34}{case['seconds'][1] * 1e3:10.1f} ms"
+            f"  x {case['ratio_of_medians']:.3f}  by rounds {middle:.3f} ({low:.3f} to {high:.3f})"
+        )
+    print(flush=True)
+
+
+def save(name: str, threads: int, results: dict) -> None:
+    RESULTS.mkdir(exist_ok=True)
+    text = json.dumps({"environment": environment(threads), **results}, indent=1)
+    (RESULTS / f"{name}-{threads}.json").write_text(text + "\n")
+
+
+def environment(threads: int) -> dict:
+    versions = {}
+    for package in ("torch", "x-transformers", "transformers"):
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:
+            versions[package] = None
+    return {
+        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else _processor(),
+        "threads": threads,
+        "python": platform.python_version(),
+        **versions,
+        "date": date.today().isoformat(),
+        "commit": _git("rev-parse", "--short", "HEAD"),
+        "changed_since": bool(_git("status", "--porcelain", "transformer")),
+    }
+
+
+def _processor() -> str:
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        for line in cpuinfo.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.machine()
+
+
+def _git(*arguments: str) -> str | None:
+    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
+    return done.stdout.strip() if done.returncode == 0 else None
+
+
+def _quartiles(x: np.ndarray) -> list[float]:
+    return [_short(q) for q in np.percentile(x, [25, 50, 75])]
+
+
+def _short(x: float) -> float:
+    return float(f"{x:.4g}")
