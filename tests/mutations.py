@@ -50,15 +50,24 @@ no W_o: self.W_o(self.merge(self.attend(q, k, v, mask))) ⇒ self.merge(self.att
 no dropout on the weights: self.dropout(weights) @ v ⇒ weights @ v
 queries not rotated | test_model.py: q = self.rotate(q, 0) ⇒ pass
 keys not rotated | test_model.py: (k if self.rotate is None else self.rotate(k, 0)), v ⇒ k, v
-cached keys not rotated | test_model.py: self.rotate(k, past.length) ⇒ k
-cached queries rotated by 0 | test_model.py: self.rotate(q, past.length) ⇒ self.rotate(q, 0)
-cache writes values elsewhere: self.values.narrow(2, self.length, ⇒ self.values.narrow(2, 0,
-cache holds back the newest: return self.keys.narrow(2, 0, self.length), ⇒
-    return self.keys.narrow(2, 0, self.length).roll(1, 2),
-mask of the cache not selected: self.mask, self.bias = self.mask[rows], self.bias[rows] ⇒ pass
-cache selects only keys:
-    self.keys, self.values = self.keys[rows], self.values[rows] ⇒ self.keys = self.keys[rows]
+cache writes where it began: self.room.narrow(3, self.length, T) ⇒ self.room.narrow(3, 0, T)
+cache holds back the newest: self.length += T ⇒ self.length += T - (self.length > 0)
+cache selects only keys: self.room = self.room[rows] ⇒
+    self.room[:, 0] = self.room[rows % len(self.room), 0]
 recording never ends: module.record = record ⇒ pass
+
+# incremental.py | test_incremental.py test_model.py test_decoding.py
+steps rotate by 0: flatten(0, 1), past.length) ⇒ flatten(0, 1), 0)
+steps see padding: *memory.held(), self.bias) ⇒ *memory.held(), None)
+state's padding not selected: self.bias = self.bias[rows] ⇒ pass
+state's memories not selected: (*self.pasts, *self.memories): ⇒ self.pasts:
+steps swap post and pre: if self.pre: ⇒ if not self.pre:
+steps drop the residual: x = _norm(x + _feed_forward(x, w), w.norm_3) ⇒
+    x = _norm(_feed_forward(x, w), w.norm_3)
+last norm skipped by steps: return self.norm(x) ⇒ return x
+query, key and value in another order: (attention.W_q, attention.W_k, attention.W_v) ⇒
+    (attention.W_k, attention.W_q, attention.W_v)
+empty source seen by steps: v.masked_fill(no_key, 0.0) ⇒ v
 
 # positional.py | test_positional.py
 sin for cos: [angles.sin(), angles.cos()] ⇒ [angles.cos(), angles.sin()]
@@ -73,7 +82,7 @@ LayerNorm over positions: F.layer_norm(x, self.weight.shape, self.weight, self.b
 LayerNorm's variance unbiased:
     F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps) ⇒
     (x - x.mean(-1, True)) * (x.var(-1, keepdim=True) + self.eps) ** -0.5 * self.weight + self.bias
-no ReLU: self.W_1(x).relu() ⇒ self.W_1(x)
+no ReLU: self.W_1(x).relu_() ⇒ self.W_1(x)
 post for pre: if self.pre: ⇒ if not self.pre:
 no residual, post: self.norm(x + self.dropout(sublayer(x))) ⇒ self.norm(self.dropout(sublayer(x)))
 no residual, pre:
@@ -81,8 +90,8 @@ no residual, pre:
 residual dropped out too:
     self.norm(x + self.dropout(sublayer(x))) ⇒ self.norm(self.dropout(x + sublayer(x)))
 dropout in evaluation: if not self.training or self.p == 0: ⇒ if self.p == 0:
-dropout not scaled: x * (keep * x.new_tensor(1 / (1 - self.p))) ⇒ x * keep
-dropout keeps the share p: keep = bits >= ⇒ keep = bits <
+dropout not scaled: x * keep.div_(1 - self.p) ⇒ x * keep
+dropout keeps the share p: torch.ge(bits ⇒ torch.lt(bits
 mode not restored: module.training = mode ⇒ pass
 
 # model.py | test_model.py
@@ -93,7 +102,6 @@ source padding seen by the encoder:
 source padding seen by the decoder:
     self.decoder(self.tgt_embedding(tgt), memory, tgt_mask, src_mask) ⇒
     self.decoder(self.tgt_embedding(tgt), memory, tgt_mask, None)
-source padding seen by cached steps: None if mask.all() else mask ⇒ None
 no causal mask: tgt_mask & causal_mask(tgt.size(1), device=tgt.device) ⇒ tgt_mask
 target padding seen:
     tgt_mask = padding_mask(tgt, self.config.pad_id) ⇒ tgt_mask = (tgt == tgt)[:, None, None]
@@ -120,7 +128,8 @@ top-k keeps k + 1: logits.topk(k).values ⇒ logits.topk(k + 1).values
 top-p before top-k: _nucleus(_likeliest_k(logits.float() / temperature, top_k), top_p) ⇒
     _likeliest_k(_nucleus(logits.float() / temperature, top_p), top_k)
 temperature multiplied: logits.float() / temperature ⇒ logits.float() * temperature
-padding written as a word: logits[:, self.model.pad_id] = -math.inf  # padding is not a word ⇒ pass
+padding written as a word:
+    logits.select(1, self.model.pad_id).fill_(-math.inf)  # padding is not a word ⇒ pass
 
 # recurrent.py | test_recurrent.py
 LSTM's gates swapped: i, f, g, o = ⇒ i, f, o, g =
@@ -201,7 +210,7 @@ last step done twice: range(done + 1, n_steps + 1) ⇒ range(max(done, 1), n_ste
 moments not restored | test_training.py -k pieces:
     _restore_moments(model, optimizer, moments) ⇒ pass
 written in place:
-    run / f".writing-{os.getpid()}" ⇒ final
+    run / f".writing-{os.getpid()}" ⇒ run / f"step-{step:08d}"
 oldest kept: checkpoints(run)[:-keep] ⇒ checkpoints(run)[keep:]
 ordered by letter: key=lambda p: int(p.name.removeprefix("step-")) ⇒ key=str
 

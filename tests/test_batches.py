@@ -137,6 +137,13 @@ def test_epochs_differ_and_repeat():
     assert lengths not in (sorted(lengths), sorted(lengths, reverse=True))
 
 
+def test_called_by_number_it_goes_from_epoch_to_epoch():
+    batches = BucketedBatches(some_examples(30), batch_size=4, seed=3)
+    expected = [rows(batch) for e in (0, 1, 2) for batch in batches.epoch(e)]
+    for i in (*range(3 * len(batches)), 1):  # and back, as when a run is resumed
+        assert rows(batches(i)) == expected[i]
+
+
 def test_the_order_is_the_same_on_every_machine():
     batches = BucketedBatches(some_examples(12), batch_size=3, seed=7)
     assert batches.indices(2) == [[10, 2, 6], [1, 7, 11], [8, 9, 5], [0, 4, 3]]  # as once recorded

@@ -5,6 +5,7 @@ import sys
 import pytest
 import torch
 import torch.nn.functional as F
+from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from tools.chapters import ROOT
@@ -15,6 +16,7 @@ from transformer.tasks import copy_batch
 from transformer.training import (
     evaluate_loss,
     fit,
+    loop,
     paper_optimizer,
     paper_schedule,
     smoothed_cross_entropy,
@@ -166,6 +168,15 @@ def test_long_gradients_are_cut_to_clip_norm():
     assert min(norms[2:]) > 0.02
 
 
+def test_gradients_are_cut_after_they_are_unscaled(tmp_path, monkeypatch):
+    # float16 on a CPU, where ``precision`` refuses it: the scale of the gradients is a GPU's
+    monkeypatch.setattr(loop, "autocast_dtype", lambda device, precision: torch.float16)
+    fit(model(), batches, n_steps=1, clip_norm=0.01, run=tmp_path, **FLAT)
+    moments = load_file(checkpoints(tmp_path)[-1] / "optimizer.safetensors")
+    first = [moment.flatten() for name, moment in moments.items() if name.endswith("exp_avg")]
+    assert torch.cat(first).norm().item() == pytest.approx((1 - 0.9) * 0.01, rel=1e-3)
+
+
 def test_the_schedule_is_asked_for_each_step_from_one_on():
     asked = []
     fit(model(), batches, n_steps=3, schedule=lambda n: asked.append(n) or 0.0, **QUIET)
@@ -192,7 +203,8 @@ def test_the_same_seed_gives_the_same_curve_and_leaves_the_callers_generator():
 
 
 def test_dropout_differs_from_step_to_step():
-    same = fit(model(dropout=0.5), lambda i: batches(0), n_steps=3, schedule=lambda n: 0.0, **QUIET)
+    m = model(dropout=0.5).eval()  # which is how load_transformer gives it
+    same = fit(m, lambda i: batches(0), n_steps=3, schedule=lambda n: 0.0, **QUIET)
     assert len(set(same.losses)) == 3
 
 
