@@ -1,10 +1,10 @@
-# make book · make serve · make test · make chapters · make lint · make site-check · make repository URL=…
+# make book · make serve · make test · make mutations · make chapters · make lint · make site-check · make repository URL=…
 # PYTHON names the interpreter that .venv is made from (3.11 or newer); PORT is for make serve.
 PYTHON ?= python3
 PORT ?= 8000
 RUN := .venv/bin/python
 
-.PHONY: book serve test chapters lint site-check repository clean
+.PHONY: book serve test mutations chapters lint site-check repository clean
 .DELETE_ON_ERROR:
 
 book: .venv/ready
@@ -19,6 +19,10 @@ serve: .venv/ready
 
 test: .venv/ready
 	$(RUN) -m pytest --nbval
+
+# Breaks the package on purpose, in a copy, one line at a time, and says which errors no test notices.
+mutations: .venv/ready
+	$(RUN) -m tests.mutations
 
 # Runs the chapters whose code, package or outputs changed, and stores their outputs; ALL=1 runs each.
 chapters: .venv/ready

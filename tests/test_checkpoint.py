@@ -165,6 +165,16 @@ def assert_refused(run, message):
 FOREIGN = {
     "pickle": ("state.json", b"\x80\x04\x95\x10\x00.", "state.json is not a checkpoint"),
     "other json": ("state.json", b'{"format": "x"}', "state.json is not a checkpoint.*format"),
+    "no step": (
+        "state.json",
+        b'{"format": "transformer.training.checkpoint 1", "step": "6", "config": {}, "state": {}}',
+        "state.json is not a checkpoint",
+    ),
+    "a config that is a list": (
+        "state.json",
+        b'{"format": "transformer.training.checkpoint 1", "step": 6, "config": [], "state": {}}',
+        "state.json is not a checkpoint",
+    ),
     "a list": ("state.json", b"[1]", "state.json is not a checkpoint"),
     "a torch file": (
         "model.safetensors",
@@ -222,3 +232,30 @@ def test_checkpoints_are_ordered_by_step_not_by_letter(tmp_path):
         os.makedirs(tmp_path / f"step-{step:08d}")
     assert [int(p.name[5:]) for p in checkpoints(tmp_path)] == [5, 99_999_999, 100_000_000]
     assert checkpoints(tmp_path / "nowhere") == []
+
+
+@pytest.mark.parametrize(("name", "value"), [("keep", 0), ("keep", -1), ("step", 0), ("step", -1)])
+def test_bad_numbers_are_refused_before_anything_is_removed(trained, name, value):
+    m, run = trained
+    before = contents(run)
+    options = {"step": 9, "state": {}, name: value}
+    with pytest.raises(ValueError, match=f"{name} must be positive, got {value}"):
+        save_checkpoint(run, m, paper_optimizer(m.parameters()), **options)
+    assert contents(run) == before
+
+
+def test_a_checkpoint_older_than_a_field_of_the_config_is_of_its_default(trained):
+    m, run = trained
+    file = checkpoints(run)[-1] / "state.json"
+    about = json.loads(file.read_text())
+    del about["config"]["norm"]
+    file.write_text(json.dumps(about))
+    assert load_transformer(checkpoints(run)[-1]).config == m.config
+    load_checkpoint(checkpoints(run)[-1], model())
+
+
+def test_a_failed_save_leaves_nothing_behind(tmp_path):
+    m = model()
+    with pytest.raises(TypeError):
+        save_checkpoint(tmp_path, m, paper_optimizer(m.parameters()), step=1, state={"x": {1}})
+    assert list(tmp_path.iterdir()) == []

@@ -124,6 +124,37 @@ def test_bad_lines_are_an_error_or_a_counted_skip_as_asked(files, tmp_path, caps
     assert "40 pairs kept, 1 left out (1 over 99 tokens)" in printed
 
 
+def test_a_long_sentence_to_measure_on_is_left_out_as_asked(files, tmp_path, capsys):
+    long = [str(tmp_path / name) for name in ("long.src", "long.tgt")]
+    for path in long:
+        with open(path, "w") as file:
+            file.write("the cat\n" + "the " * 99 + "\n")
+    options = ["--train", *files, "--dev", *long, "--vocab-size", "300", "--steps", "1", *QUICK]
+    train(tmp_path / "run", *options, "--max-len", "60", "--on-bad", "skip", "--lowercase")
+    assert "1 pairs kept, 1 left out (1 over 60 tokens)" in capsys.readouterr().out
+    assert json.loads((tmp_path / "run/results.json").read_text())["steps"] == 1
+    before = translated(tmp_path / "run", "the cat")
+    assert translated(tmp_path / "run", "The CAT") == before
+
+
+def translated(run, line):
+    with pytest.MonkeyPatch.context() as patch:
+        out = io.StringIO()
+        patch.setattr(sys, "stdin", io.StringIO(line + "\n"))
+        patch.setattr(sys, "stdout", out)
+        translate_module.main([str(run), "--device", "cpu"])
+        return out.getvalue()
+
+
+def test_an_empty_folder_is_as_good_as_a_new_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    train(".", *GRAMMAR, "--steps", "1")
+    assert (tmp_path / "settings.json").exists()
+    (tmp_path / "settings.json").write_text("[1]")
+    with pytest.raises(ValueError, match=r"settings.json is not of a training run"):
+        train(".", *GRAMMAR, "--steps", "1")
+
+
 def test_files_of_unequal_length_are_refused(files, tmp_path):
     with gzip.open(files[0], "ab") as src:
         src.write(b"one more\n")
@@ -137,6 +168,10 @@ def test_files_of_unequal_length_are_refused(files, tmp_path):
         (["--dev", "a", "b"], "--dev goes with --train"),
         (["--batch-size", "2", "--max-tokens", "9"], "not allowed with"),
         (["--preset", "huge"], "invalid choice"),
+        (["--warmup", "0"], "must be at least 1, got 0"),
+        (["--batch-size", "0"], "must be at least 1, got 0"),
+        (["--dropout", "2"], "must be at least 0 and below 1, got 2"),
+        (["--clip-norm", "0"], "must be positive, got 0"),
     ],
 )
 def test_options_that_do_not_fit_are_refused(options, message, capsys, tmp_path):
@@ -179,6 +214,10 @@ def test_translates_in_order_with_empty_lines_where_they_were(trained):
     assert together[3:5] == ["", ""]
     assert all(together[:3])
     assert translate([], model, *tokenizers, max_len=12) == []
+    with pytest.raises(ValueError, match="must be a list of sentences, got the str 'the cat'"):
+        translate("the cat", model, *tokenizers)
+    with pytest.raises(ValueError, match="max_len must be positive, got 0"):
+        translate(lines, model, *tokenizers, max_len=0)
     beams = translate(lines, model, *tokenizers, max_len=12, beam_size=3)
     assert len(beams) == len(lines)
     assert beams != together

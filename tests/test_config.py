@@ -28,6 +28,18 @@ def test_tables_are_shared_where_they_can_be():
     assert TransformerConfig(10, 10, share_embeddings=False).share_embeddings is False
 
 
+def test_a_changed_vocabulary_decides_about_sharing_anew():
+    assert TransformerConfig(10, 10).replace(tgt_vocab_size=12).share_embeddings is False
+    assert TransformerConfig(10, 12).replace(tgt_vocab_size=10).share_embeddings is True
+    untied = TransformerConfig(10, 10, share_embeddings=False)
+    assert untied.replace(d_model=64).share_embeddings is False
+
+
+def test_past_the_vocabularies_all_is_by_keyword():
+    with pytest.raises(TypeError, match="positional"):
+        TransformerConfig(10, 10, 64)
+
+
 def test_is_frozen_and_replace_validates():
     c = TransformerConfig(10, 10)
     with pytest.raises(dataclasses.FrozenInstanceError):
@@ -65,6 +77,22 @@ def test_is_frozen_and_replace_validates():
 def test_refuses(values, message):
     with pytest.raises(ValueError, match=message):
         TransformerConfig(**{"src_vocab_size": 10, "tgt_vocab_size": 10, **values})
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"pad_id": 0.5}, "pad_id must be an integer, got 0.5"),
+        ({"pad_id": None}, "pad_id must be an integer, got None"),
+        ({"n_heads": True}, "n_heads must be an integer, got True"),
+        ({"dropout": "0.1"}, "dropout must be a number, got '0.1'"),
+        ({"share_embeddings": "no"}, "share_embeddings must be a bool, got 'no'"),
+    ],
+)
+def test_refuses_types(values, message):
+    with pytest.raises(TypeError, match=message):
+        TransformerConfig(10, 10, **values)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -40,9 +40,10 @@ def sources(seed=0, B=12):
 
 
 def log_p(m, src, prefix):
-    """Log-probabilities of the token after ``prefix``, padding left out; one sentence."""
+    """Log-probabilities of the token after ``prefix`` of one sentence; of padding, which is never
+    chosen, none."""
     logits = m(src[None], torch.tensor([prefix]))[0, -1]
-    return logits.index_fill(0, torch.tensor([0]), -math.inf).log_softmax(-1).tolist()
+    return [-math.inf, *logits.log_softmax(-1).tolist()[1:]]
 
 
 def greedy_by_loops(m, src):
@@ -209,6 +210,18 @@ def test_leaves_the_model_as_it_was(search):
     assert [module.training for module in m.modules()] == before
 
 
+def test_narrow_ids_and_wide_ids_give_the_same():
+    m, src = model(), sources()
+    for search in (greedy_decode, lambda *a, **k: beam_search(*a, **k)[0], uncached):
+        tokens = search(m, src.int(), **IDS)
+        assert tokens.dtype == torch.long
+        assert torch.equal(tokens, search(m, src, **IDS))
+
+
+def uncached(m, src, **options):
+    return greedy_decode(m, src, use_cache=False, **options)
+
+
 def test_recorded_decoding_sees_every_position():
     m, src = model(), sources()
     with record_attention(m) as maps:
@@ -323,13 +336,21 @@ def test_refuses(search, changes, message):
         search(model(), sources(), use_cache=False, **{**IDS, **changes})
 
 
+@pytest.mark.usefixtures("unchecked")
+def test_ends_that_are_no_integers_are_refused():
+    for wrong in (1.5, None):
+        with pytest.raises(TypeError, match=f"eos_id must be an integer, got {wrong}"):
+            greedy_decode(model(), sources(), **{**IDS, "eos_id": wrong})
+
+
 @pytest.mark.parametrize(
     ("search", "changes", "message"),
     [
         (beam_search, {"beam_size": 0}, "beam_size must be positive, got 0"),
         (beam_search, {"length_penalty": float("nan")}, "length_penalty must be finite, got nan"),
-        (sample, {"temperature": 0.0}, "temperature must be positive, got 0.0"),
-        (sample, {"temperature": float("nan")}, "temperature must be positive, got nan"),
+        (sample, {"temperature": 0.0}, "temperature must be positive and finite, got 0.0"),
+        (sample, {"temperature": math.inf}, "temperature must be positive and finite, got inf"),
+        (sample, {"temperature": float("nan")}, "temperature must be positive and finite, got nan"),
         (sample, {"top_k": 0}, "top_k must be positive, got 0"),
         (sample, {"top_p": 0.0}, "top_p must be above 0 and at most 1, got 0.0"),
         (sample, {"top_p": 1.1}, "top_p must be above 0 and at most 1, got 1.1"),

@@ -19,7 +19,8 @@ def test_default_device_is_the_gpu_where_there_is_one(monkeypatch):
 def test_a_cpu_computes_in_float32_unless_asked():
     assert autocast_dtype(CPU) is None
     assert autocast_dtype(CPU, "fp32") is None
-    assert autocast_dtype(CPU, "bf16") == torch.bfloat16
+    assert autocast_dtype("cpu", "bf16") == torch.bfloat16
+    assert Timer("cpu").device == CPU
 
 
 @pytest.mark.parametrize(

@@ -77,3 +77,27 @@ def test_the_state_reads_the_weights_when_it_is_made():
         assert not torch.allclose(before, after)
         assert_close(after, made(x, memory, None, mask), rtol=0, atol=1e-12)
     assert after.shape == (B, 1, D)
+
+
+def odd_parts():
+    class Other(nn.Linear):
+        pass
+
+    def exchanged(made):
+        made.layers[1].feed_forward.W_1 = Other(D, 24)
+
+    def hooked(made):
+        made.layers[1].feed_forward.W_1.register_forward_hook(lambda *_: None)
+
+    def patched(made):
+        made.layers[1].feed_forward.W_1.forward = torch.zeros_like
+
+    return [exchanged, hooked, patched]
+
+
+@pytest.mark.parametrize("change", odd_parts())
+def test_refuses_what_a_step_would_not_see(change):
+    made = decoder()
+    change(made)
+    with pytest.raises(ValueError, match=r"as layers\.1\.feed_forward\.W_1; use_cache=False"):
+        DecodingState(made, vectors(S), padding_mask(SRC), max_len=3)

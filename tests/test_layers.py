@@ -86,8 +86,14 @@ def test_dropout_drops_the_share_p_and_scales_the_rest(p):
     x = torch.ones(1_000_003)
     out = Dropout(p)(x)
     assert_close((out == 0).float().mean().item(), p, rtol=0, atol=0.003)
-    assert_close(out[out != 0].unique(), torch.tensor([1 / (1 - p)]))
+    assert_close(out[out != 0].unique(), torch.tensor([1 / (1 - p)]), rtol=1e-4, atol=0)
     assert_close(out.mean().item(), 1.0, rtol=0, atol=0.01)
+
+
+def test_dropout_near_one_keeps_the_mean_too():
+    torch.manual_seed(0)
+    out = Dropout(0.99999)(torch.ones(20_000_000))
+    assert_close(out.mean().item(), 1.0, rtol=0, atol=0.3)
 
 
 def test_dropout_draws_each_number_by_itself():
@@ -139,6 +145,8 @@ def test_layers_equal_torch_functions_on_no_tokens_at_all():
         (lambda: FeedForward(-8, 1), "d_model must be positive, got -8"),
         (lambda: Dropout(1.0), "p must be at least 0 and below 1, got 1.0"),
         (lambda: Residual(8, dropout=-0.5), "p must be at least 0 and below 1, got -0.5"),
+        (lambda: LayerNorm(8)(torch.zeros(2, 7)), r"x must have shape \(..., 8\), got \(2, 7\)"),
+        (lambda: FeedForward(8, 9)(torch.zeros(7)), r"x must have shape \(..., 8\), got \(7,\)"),
         (lambda: Residual(8, norm="both"), "norm must be 'post' or 'pre', got 'both'"),
     ],
 )

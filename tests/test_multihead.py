@@ -1,3 +1,4 @@
+import copy
 import math
 
 import pytest
@@ -165,6 +166,19 @@ def test_record_attention_ends_with_its_block_even_after_an_error():
     assert set(inner) == {""}
 
 
+def test_a_copy_made_while_the_original_is_watched_is_not_watched():
+    attend = module()
+    (x,) = vectors(S)
+    with record_attention(attend) as maps:
+        attend(x, x, x)
+        first = maps[""]
+        copied = copy.deepcopy(attend)
+        copied(2 * x, x, x)
+        assert maps[""] is first
+    assert copied.record is None
+    assert_close(copied(x, x, x), attend(x, x, x))
+
+
 def test_record_attention_wants_something_to_record():
     with pytest.raises(ValueError, match="must hold a MultiHeadAttention, got Linear"):
         record_attention(torch.nn.Linear(2, 2)).__enter__()
@@ -192,6 +206,9 @@ def bad_inputs():
     yield (query, memory[:1], memory[:1]), r"key must have .* got \(1, 7, 12\)"
     yield (query, memory, memory[:, :5]), "value must be as long as key, 7 positions, got 5"
     yield (query, memory, memory, nothing), r"mask must broadcast .* \(3, 4, 5, 7\)"
+    ambiguous = torch.ones(B, T, S, dtype=torch.bool)
+    yield (query, memory, memory, ambiguous), r"mask must have the axes \(T, S\) or \(B, 1 or 4"
+    yield (query[0, 0, 0], memory, memory), r"query must have shape \(B, length, d_model\)"
     yield (query, memory, memory, nothing[..., :S].float()), "mask must be bool"
 
 

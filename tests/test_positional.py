@@ -92,6 +92,10 @@ def test_rotary_keeps_lengths_and_the_dtype():
         (lambda: SinusoidalPositions(4, -2), "d_model must be positive, got -2"),
         (lambda: LearnedPositions(0, 8), "max_len must be positive, got 0"),
         (lambda: RotaryPositions(4, 5), "d_k must be even, .* got 5"),
+        (lambda: SinusoidalPositions(4, 6)(torch.zeros(1, 2, 4)), r"x must have shape \(..., 6\)"),
+        (lambda: LearnedPositions(4, 6)(torch.zeros(1, 2, 4)), r"x must have shape \(..., 6\)"),
+        (lambda: RotaryPositions(4, 6)(torch.zeros(1, 1, 2, 4)), r"x must have shape \(..., 6\)"),
+        (lambda: RotaryPositions(4, 6)(torch.zeros(1, 1, 2, 6), -1), "start must not be negative"),
         (lambda: RotaryPositions(0, 4), "max_len must be positive, got 0"),
     ],
 )

@@ -1,5 +1,6 @@
 import json
 import os
+import pickle
 import unicodedata
 
 import pytest
@@ -232,6 +233,12 @@ def test_ids_outside_the_vocabulary_are_refused(tokenizer, above):
     [
         (lambda: Vocabulary(["a", "b", "a"]), "words must differ .*, got 'a'"),
         (lambda: Vocabulary([E_ACUTE, E_AND_ACUTE]), f"words must differ .*, got '{E_ACUTE}'"),
+        (lambda: Vocabulary("abc"), "words must be an iterable of words, got the str 'abc'"),
+        (
+            lambda: VOCABULARY.decode(torch.zeros(2, 3)),
+            r"those of one sentence, got shape \(2, 3\)",
+        ),
+        (lambda: BPE.decode(torch.zeros(2, 3)), r"those of one sentence, got shape \(2, 3\)"),
         (lambda: Vocabulary(["<eos>"]), "words must differ .*<eos>.*, got '<eos>'"),
         (lambda: Vocabulary(["a b"]), "words must be without white space .*, got 'a b'"),
         (lambda: Vocabulary(["a "]), "words must be without white space .*, got 'a '"),
@@ -247,7 +254,7 @@ def test_ids_outside_the_vocabulary_are_refused(tokenizer, above):
         ),
         (
             lambda: BytePairEncoding.train("a b", vocab_size=300),
-            "sentences must be an iterable of sentences, got the str 'a b'",
+            "lines must be an iterable of lines, got the str 'a b'",
         ),
         (
             lambda: BytePairEncoding.train(["a b"], vocab_size=259),
@@ -258,3 +265,10 @@ def test_ids_outside_the_vocabulary_are_refused(tokenizer, above):
 def test_what_makes_no_tokenizer_is_refused(make, message, unchecked):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@EITHER
+def test_a_pickled_tokenizer_is_the_same(tokenizer):
+    # <eos> in a text is text: a flag of the library's that its own pickling forgets
+    copied = pickle.loads(pickle.dumps(tokenizer))
+    assert copied.encode("the cat <eos>") == tokenizer.encode("the cat <eos>")

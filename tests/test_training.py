@@ -149,6 +149,81 @@ def test_accumulated_batches_make_the_step_of_their_union():
     assert_close(together, in_pieces, rtol=0, atol=1e-5)
 
 
+def test_what_is_left_of_an_interrupted_step_does_no_harm():
+    clean, dirty = model(), model()
+    dirty(*batches(9)).sum().backward()
+    one, two = (fit(m, batches, n_steps=2, **FLAT) for m in (clean, dirty))
+    assert one.losses == two.losses
+    assert_close(weights(clean), weights(dirty), rtol=0, atol=0)
+
+
+def test_another_padding_id_gives_the_same_training():
+    def swapped(i):
+        back = {0: 3, 3: 0}
+        return Batch(*(t.clone().apply_(lambda x: back.get(x, x)) for t in batches(i)))
+
+    plain, other = model(dropout=0.0), model(dropout=0.0, pad_id=3)
+    with torch.no_grad():
+        table = other.src_embedding.tokens.weight
+        table[[0, 3]] = table[[3, 0]]
+    one, two = fit(plain, batches, n_steps=2, **FLAT), fit(other, swapped, n_steps=2, **FLAT)
+    assert one.losses == pytest.approx(two.losses, rel=1e-5)
+    losses = [evaluate_loss(m, [b(7)]) for m, b in ((plain, batches), (other, swapped))]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def test_narrow_labels_are_labels():
+    g = torch.Generator().manual_seed(0)
+    logits, labels = torch.randn(2, 3, V, generator=g), torch.tensor([[1, 2, 0], [3, 4, 5]])
+    assert smoothed_cross_entropy(logits, labels.int()) == smoothed_cross_entropy(logits, labels)
+
+
+def test_frozen_parameters_stay_and_training_goes_on(tmp_path):
+    def frozen():
+        m = model()
+        m.encoder.layers[0].requires_grad_(False)
+        return m
+
+    whole, first, second = frozen(), frozen(), frozen()
+    fit(whole, batches, n_steps=4, **FLAT)
+    fit(first, batches, n_steps=2, run=tmp_path, **FLAT)
+    fit(second, batches, n_steps=4, run=tmp_path, **FLAT)
+    assert_close(weights(second), weights(whole), rtol=0, atol=0)
+    still = [n for n, p in weights(whole).items() if torch.equal(p, weights(frozen())[n])]
+    assert still == [n for n, p in whole.named_parameters() if not p.requires_grad]
+
+
+def test_an_evaluation_that_fails_loses_nothing_and_a_tensor_is_a_number(tmp_path):
+    def fails(m):
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fit(model(), batches, n_steps=2, run=tmp_path, evaluate=fails, **FLAT)
+    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000002"]
+    history = fit(
+        model(), batches, n_steps=3, run=tmp_path, evaluate=lambda m: torch.tensor(2.0), **FLAT
+    )
+    assert history.evaluations == {3: 2.0}
+
+
+def test_weights_that_are_not_finite_are_not_saved(tmp_path):
+    schedule = {**FLAT, "schedule": lambda step: math.nan}
+    with pytest.raises(FloatingPointError, match="after step 1 a weight is not finite"):
+        fit(model(), batches, n_steps=1, run=tmp_path, **schedule)
+    assert checkpoints(tmp_path) == []
+
+
+def test_fewer_steps_than_are_done_and_a_file_for_a_folder_are_refused(tmp_path):
+    fit(model(), batches, n_steps=3, run=tmp_path / "run", **FLAT)
+    with pytest.raises(ValueError, match=r"n_steps must be at least the 3 done in .*run, got 2"):
+        fit(model(), batches, n_steps=2, run=tmp_path / "run", **FLAT)
+    (tmp_path / "file").write_text("mine")
+    asked = []
+    with pytest.raises(OSError, match="file"):
+        fit(model(), asked.append, n_steps=2, run=tmp_path / "file", **FLAT)
+    assert asked == []
+
+
 def test_long_gradients_are_cut_to_clip_norm():
     m, norms = model(), []
     step = torch.optim.Adam.step
@@ -340,6 +415,10 @@ def test_refuses(changes, message):
         (lambda: paper_schedule(512, warmup=0), "warmup must be positive, got 0"),
         (lambda: warmup_schedule(0.0, warmup=5), "peak must be positive and finite, got 0.0"),
         (lambda: warmup_schedule(math.inf, warmup=5), "peak must be positive and finite, got inf"),
+        (
+            lambda: smoothed_cross_entropy(torch.zeros(2, 3, 4), torch.zeros(2, 2).long()),
+            r"labels must have shape \(2, 3\), got \(2, 2\)",
+        ),
         (lambda: evaluate_loss(model(), []), "batches must hold at least one label, got none"),
     ],
 )

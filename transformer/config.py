@@ -1,6 +1,6 @@
 """The numbers that make one Transformer (chapter 8)."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import KW_ONLY, asdict, dataclass, replace
 from typing import Literal, get_args
 
 from transformer.checks import check_positive
@@ -23,6 +23,7 @@ class TransformerConfig:
 
     src_vocab_size: int
     tgt_vocab_size: int
+    _: KW_ONLY
     d_model: int = 512
     n_heads: int = 8
     n_encoder_layers: int = 6
@@ -46,13 +47,19 @@ class TransformerConfig:
             raise ValueError(f"sinusoidal positions want an even d_model, got {self.d_model}")
         if self.position == "rotary" and self.d_k % 2:
             raise ValueError(f"rotary positions want an even d_model / n_heads, got {self.d_k}")
+        if not isinstance(self.dropout, int | float):
+            raise TypeError(f"dropout must be a number, got {self.dropout!r}")
         if not 0 <= self.dropout < 1:
             raise ValueError(f"dropout must be at least 0 and below 1, got {self.dropout}")
         for name, kinds in (("norm", get_args(Norm)), ("position", get_args(Position))):
             if getattr(self, name) not in kinds:
                 raise ValueError(f"{name} must be one of {kinds}, got {getattr(self, name)!r}")
+        if not isinstance(self.pad_id, int) or isinstance(self.pad_id, bool):
+            raise TypeError(f"pad_id must be an integer, got {self.pad_id!r}")
         if not 0 <= self.pad_id < min(self.src_vocab_size, self.tgt_vocab_size):
             raise ValueError(f"pad_id must be an id of both vocabularies, got {self.pad_id}")
+        if self.share_embeddings not in (None, True, False):
+            raise TypeError(f"share_embeddings must be a bool, got {self.share_embeddings!r}")
         one_size = self.src_vocab_size == self.tgt_vocab_size
         if self.share_embeddings is None:
             object.__setattr__(self, "share_embeddings", one_size)
@@ -68,7 +75,9 @@ class TransformerConfig:
         return self.d_model // self.n_heads
 
     def replace(self, **changes) -> "TransformerConfig":
-        """A copy with some values changed, validated like any other."""
+        """A copy with some values changed; with a vocabulary, sharing is decided anew."""
+        if changes.keys() & {"src_vocab_size", "tgt_vocab_size"}:
+            changes = {"share_embeddings": None, **changes}
         return replace(self, **changes)
 
     @classmethod

@@ -60,8 +60,8 @@ def sample(
     Raises ValueError for a ``temperature`` or ``top_k`` that is not positive, a ``top_p`` outside
     (0, 1], and what :func:`greedy_decode` refuses.
     """
-    if not temperature > 0:
-        raise ValueError(f"temperature must be positive, got {temperature}")
+    if not 0 < temperature < math.inf:
+        raise ValueError(f"temperature must be positive and finite, got {temperature}")
     if top_k is not None:
         check_positive(top_k=top_k)
     if top_p is not None and not 0 < top_p <= 1:
@@ -115,15 +115,17 @@ class _Search:
 
     def __init__(self, src, beam_size, length_penalty, bos_id, eos_id, max_len, pad_id):
         B, device = len(src), src.device
-        self.K, self.alpha, self.eos_id = beam_size, length_penalty, eos_id
+        self.K, self.alpha, self.eos_id, self.pad_id = beam_size, length_penalty, eos_id, pad_id
         self.length = 0
         self.going = torch.arange(B, device=device)  # (n,): which sentences are not done
-        self.tokens = src.new_full((B, beam_size, max_len + 1), pad_id)  # (n, K, 1 + max_len)
+        self.tokens = torch.full(
+            (B, beam_size, max_len + 1), pad_id, device=device
+        )  # (n, K, 1 + max_len)
         self.tokens[:, :, 0] = bos_id
         self.log_p = torch.full((B, beam_size), -math.inf, device=device)  # (n, K)
         self.log_p[:, 0] = 0.0  # all beams begin alike: only the first counts
         self.n_ended = torch.zeros(B, dtype=torch.long, device=device)
-        self.best_tokens = src.new_full((B, max_len), pad_id)
+        self.best_tokens = torch.full((B, max_len), pad_id, device=device)
         self.best_log_p = torch.full((B,), -math.inf, device=device)
         self.best_score = torch.full((B,), -math.inf, device=device)
 
@@ -137,7 +139,9 @@ class _Search:
         """One more token for each beam; the rows of ``logits`` that the next step goes on from."""
         n, K, V = len(self.going), self.K, logits.size(-1)
         self.length += 1
-        total = self.log_p[:, :, None] + logits.float().log_softmax(dim=-1).view(n, K, V)
+        log_p = logits.float().log_softmax(dim=-1)  # padding is not a word, but has its share
+        log_p.select(1, self.pad_id).fill_(-math.inf)
+        total = self.log_p[:, :, None] + log_p.view(n, K, V)
         log_p, flat = total.flatten(1).topk(min(2 * K, K * V))  # (n, 2K): enough, if K of them end
         beam, token = flat // V, flat % V
         tokens = self.tokens.gather(1, beam[:, :, None].expand(-1, -1, self.tokens.size(2)))
@@ -181,9 +185,7 @@ class _Cached:
         self.model, self.state = model, model.start_decoding(src, max_len=max_len)
 
     def next(self, tokens: Int[Tensor, " B"]) -> Logits:
-        logits = self.model.decode_next(tokens, self.state)
-        logits.select(1, self.model.pad_id).fill_(-math.inf)  # padding is not a word
-        return logits
+        return self.model.decode_next(tokens, self.state)
 
     def select(self, rows: Int[Tensor, " N"]) -> None:
         self.state.select(rows)
@@ -192,13 +194,11 @@ class _Cached:
 class _Uncached:
     def __init__(self, model, src, max_len):
         self.model, self.src, self.memory = model, src, model.encode(src)
-        self.tgt = src.new_empty(len(src), 0)
+        self.tgt = torch.empty(len(src), 0, dtype=torch.long, device=src.device)
 
     def next(self, tokens: Int[Tensor, " B"]) -> Logits:
         self.tgt = torch.cat([self.tgt, tokens[:, None]], dim=1)
-        logits = self.model.decode(self.tgt, self.memory, self.src)[:, -1]
-        logits.select(1, self.model.pad_id).fill_(-math.inf)
-        return logits
+        return self.model.decode(self.tgt, self.memory, self.src)[:, -1]
 
     def select(self, rows: Int[Tensor, " N"]) -> None:
         self.src, self.memory, self.tgt = self.src[rows], self.memory[rows], self.tgt[rows]
@@ -212,23 +212,28 @@ def _decoding(model, src, bos_id, eos_id, max_len, use_cache) -> Iterator[_Cache
         raise ValueError(f"max_len must be at most {model.max_len}, got {max_len}")
     vocab_size = model.output.weight.size(0)
     for name, token in {"bos_id": bos_id, "eos_id": eos_id}.items():
+        if not isinstance(token, int):
+            raise TypeError(f"{name} must be an integer, got {token!r}")
         if not 0 <= token < vocab_size:
             raise ValueError(f"{name} must be an id below {vocab_size}, got {token}")
         if token == model.pad_id:
             raise ValueError(f"{name} must not be the padding id, got {token}")
     recorded = any(getattr(module, "record", None) for module in model.modules())
     with evaluating(model), torch.inference_mode():
-        yield (_Cached if use_cache and not recorded else _Uncached)(model, src, max_len)
+        kind = _Cached if use_cache and not recorded else _Uncached
+        yield kind(model, src, max_len)
 
 
 def _decode(model, src, choose: Callable, bos_id, eos_id, max_len, use_cache) -> Tensor:
     """One token a step for each sentence, which leaves the batch after its ``eos_id``."""
     with _decoding(model, src, bos_id, eos_id, max_len, use_cache) as steps:
-        out = src.new_full((len(src), max_len), model.pad_id)
+        out = torch.full((len(src), max_len), model.pad_id, device=src.device)  # int64
         going = torch.arange(len(src), device=src.device)  # which sentences are not done
-        tokens = src.new_full((len(src),), bos_id)
+        tokens = torch.full((len(src),), bos_id, device=src.device)
         for t in range(max_len):
-            tokens = choose(steps.next(tokens))
+            logits = steps.next(tokens)
+            logits.select(1, model.pad_id).fill_(-math.inf)  # padding is not a word
+            tokens = choose(logits)
             out[going, t] = tokens
             on = tokens != eos_id
             if not on.all():

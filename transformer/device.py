@@ -15,7 +15,7 @@ def default_device() -> torch.device:
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
 
-def autocast_dtype(device: torch.device, precision: Precision = "auto") -> torch.dtype | None:
+def autocast_dtype(device: torch.device | str, precision: Precision = "auto") -> torch.dtype | None:
     """The type that matrix products are computed in, None for float32; chapter 13.
 
     "auto": bfloat16 on a GPU that has it (compute capability 8.0 and later), float16 on an older
@@ -23,6 +23,7 @@ def autocast_dtype(device: torch.device, precision: Precision = "auto") -> torch
 
     Raises ValueError for an unknown ``precision``, and for one that the device has not.
     """
+    device = torch.device(device)
     if precision not in get_args(Precision):
         raise ValueError(f"precision must be one of {get_args(Precision)}, got {precision!r}")
     gpu = device.type == "cuda"
@@ -50,8 +51,8 @@ class Timer:
     A GPU works behind the program's back, so the clock waits for it at both ends.
     """
 
-    def __init__(self, device: torch.device | None = None):
-        self.device = device or default_device()
+    def __init__(self, device: torch.device | str | None = None):
+        self.device = torch.device(device or default_device())
         self.seconds = float("nan")
 
     def __enter__(self) -> "Timer":

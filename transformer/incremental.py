@@ -1,4 +1,8 @@
-"""The decoder one token at a time, without what a single step does not need (chapter 10)."""
+"""The decoder one token at a time, without what a single step does not need (chapter 10).
+
+The layers of chapter 8 could take a single step too, through forty calls of modules; on short
+sentences those calls cost more than the arithmetic. Here the same sums stand in a row.
+"""
 
 import math
 from typing import NamedTuple
@@ -9,11 +13,17 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from transformer.attention import fused_kernel
+from transformer.layers import Dropout, FeedForward, LayerNorm, Residual
 from transformer.multihead import KeyValueCache, MultiHeadAttention
+from transformer.positional import RotaryPositions
 
 Affine = tuple[Tensor, Tensor | None]  # the weight and the bias of a linear layer
 Norm = tuple[Tensor, Tensor, float]  # γ, β, eps
 Vectors = Float[Tensor, "B d_model"]  # one position of each sentence
+
+
+_PARTS = (nn.ModuleList, nn.Linear, nn.Dropout, Dropout, LayerNorm)
+_PARTS += (FeedForward, MultiHeadAttention, Residual, RotaryPositions)
 
 
 class _Weights(NamedTuple):
@@ -35,7 +45,10 @@ class DecodingState:
 
     Chapter 10. A step computes what ``Decoder.forward`` does for the last position: the earlier
     ones cannot have changed, since none of them sees it. For the same reason it masks nothing but
-    the padding of the source.
+    the padding of the source. It has no gradients.
+
+    Raises ValueError for a decoder with a part, or a hook, that is not this package's: a step,
+    which reads the weights alone, would miss what that does.
     """
 
     def __init__(
@@ -46,6 +59,7 @@ class DecodingState:
         *,
         max_len: int,
     ):
+        _check_parts(decoder)
         first = decoder.layers[0].self_attention
         self.heads, self.rotate = (first.n_heads, 1, first.d_k), first.rotate
         self.norm, self.pre = decoder.norm, decoder.layers[0].residual_1.pre
@@ -98,6 +112,16 @@ class DecodingState:
         q = F.linear(x, *w.cross_q).view(len(x), *self.heads)  # (B, h, 1, d_k)
         out = fused_kernel(q, *memory.held(), self.bias)
         return F.linear(out.reshape(x.shape), *w.cross_out)
+
+
+def _check_parts(decoder: nn.Module) -> None:
+    for name, part in decoder.layers.named_modules(prefix="layers"):
+        ours = type(part) in _PARTS or type(part).__module__ == "transformer.model"
+        if not ours or part._forward_hooks or "forward" in vars(part):
+            raise ValueError(
+                "decoder must have the package's own parts, without hooks, for cached steps, got "
+                f"{type(part).__name__} as {name}; use_cache=False decodes with any"
+            )
 
 
 def _feed_forward(x: Tensor, w: _Weights) -> Tensor:

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer.checks import check_positive
+from transformer.checks import check_positive, check_width
 from transformer.config import Norm
 
 
@@ -26,6 +26,7 @@ class LayerNorm(nn.Module):
         self.eps = eps
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+        check_width(x, len(self.weight), name="x")
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
 
@@ -39,6 +40,7 @@ class FeedForward(nn.Module):
         self.W_2 = nn.Linear(d_ff, d_model)
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
+        check_width(x, self.W_1.in_features, name="x")
         return self.W_2(self.W_1(x).relu_())
 
 
@@ -64,10 +66,11 @@ class Dropout(nn.Module):
         if x.device.type != "cpu" or torch.compiler.is_compiling():
             return F.dropout(x, self.p)
         words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-        bits = words.view(torch.int16)[: x.numel()].view(x.shape)
+        bits = words.view(torch.int16)[: x.numel()].view(x.shape)  # uniform from -2¹⁵ to 2¹⁵ - 1
+        dropped = min(round(self.p * 2**16), 2**16 - 1)  # of the 2¹⁶ values, the lowest
         keep = torch.empty_like(x)  # 1 or 0; a comparison that made booleans would cost five times
-        torch.ge(bits, round(self.p * 2**16) - 2**15, out=keep)
-        return x * keep.div_(1 - self.p)
+        torch.ge(bits, dropped - 2**15, out=keep)
+        return x * keep.div_(1 - dropped / 2**16)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from transformer.checks import check_tokens
+from transformer.checks import check_positive, check_tokens
 from transformer.config import TransformerConfig
 from transformer.incremental import DecodingState
 from transformer.layers import Dropout, FeedForward, LayerNorm, Residual
@@ -186,9 +186,10 @@ class Transformer(nn.Module):
 
     def start_decoding(self, src: Int[Tensor, "B S"], *, max_len: int) -> DecodingState:
         """Encodes ``src`` and makes room for ``max_len`` steps; chapter 10."""
-        memory = self.encode(src)
+        check_positive(max_len=max_len)
         if max_len > self.config.max_len:
             raise ValueError(f"max_len must be at most {self.config.max_len}, got {max_len}")
+        memory = self.encode(src)
         mask = padding_mask(src, self.config.pad_id)
         return DecodingState(self.decoder, memory, mask, max_len=max_len)
 
@@ -225,7 +226,7 @@ def _rotary(config: TransformerConfig) -> RotaryPositions | None:
 
 
 def _initialise(module: nn.Module) -> None:
-    """Glorot and Bengio (2010), Eq. 16, as torch.nn.Transformer starts."""
+    """Glorot and Bengio (2010), Eq. 16; biases are zero."""
     if isinstance(module, nn.Linear):
         nn.init.xavier_uniform_(module.weight)
         if module.bias is not None:

@@ -81,11 +81,11 @@ class MultiHeadAttention(nn.Module):
         value: Float[Tensor, "B S d_model"],
         mask: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "B T d_model"]:
-        """``mask`` broadcasts to (B, n_heads, T, S), True = may attend.
+        """``mask`` is (T, S) or broadcasts to (B, n_heads, T, S); True = may attend.
 
         Raises ValueError where shapes do not fit.
         """
-        self._check(query, key, value)
+        self._check(query, key, value, mask)
         q = self.split(self.W_q(query))
         if self.rotate is not None:
             q = self.rotate(q, 0)
@@ -116,11 +116,18 @@ class MultiHeadAttention(nn.Module):
         """Lays the heads side by side again."""
         return x.transpose(1, 2).flatten(-2)  # (B, T, d_model)
 
-    def _check(self, query: Tensor, key: Tensor, value: Tensor) -> None:
+    def __getstate__(self) -> dict:
+        return self.__dict__ | {"record": None}  # a copy made while this one is watched is not
+
+    def _check(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
+        B = query.size(0) if query.dim() == 3 else "B"
         for name, x in {"query": query, "key": key, "value": value}.items():
-            if x.dim() != 3 or x.size(-1) != self.d_model or x.size(0) != query.size(0):
-                wanted = f"(B, length, d_model) = ({len(query)}, length, {self.d_model})"
+            if x.dim() != 3 or x.size(-1) != self.d_model or x.size(0) != B:
+                wanted = f"(B, length, d_model) = ({B}, length, {self.d_model})"
                 raise ValueError(f"{name} must have shape {wanted}, got {tuple(x.shape)}")
+        if mask is not None and mask.dim() not in (2, 4):
+            wanted = f"(T, S) or (B, 1 or {self.n_heads}, T, S)"  # of three, which is the first?
+            raise ValueError(f"mask must have the axes {wanted}, got shape {tuple(mask.shape)}")
         if key.size(1) != value.size(1):
             raise ValueError(
                 f"value must be as long as key, {key.size(1)} positions, got {value.size(1)}"

@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer.checks import check_positive
+from transformer.checks import check_positive, check_width
 
 
 def sinusoidal_encoding(length: int, d_model: int) -> Float[Tensor, "{length} {d_model}"]:
@@ -22,7 +22,10 @@ def sinusoidal_encoding(length: int, d_model: int) -> Float[Tensor, "{length} {d
 
 
 class SinusoidalPositions(nn.Module):
-    """x + PE: the fixed encoding of Vaswani et al. (2017), section 3.5; chapter 6."""
+    """x + PE: the fixed encoding of Vaswani et al. (2017), section 3.5; chapter 6.
+
+    A module that is turned into half precision rounds its table, for good.
+    """
 
     def __init__(self, max_len: int, d_model: int):
         super().__init__()
@@ -32,16 +35,24 @@ class SinusoidalPositions(nn.Module):
         self, x: Float[Tensor, "B T d_model"], start: int = 0
     ) -> Float[Tensor, "B T d_model"]:
         """Adds positions ``start``, ``start`` + 1, … ValueError past ``max_len``."""
+        check_width(x, self.table.size(1), name="x")
         return x + _rows(self.table, start, x.size(1))
 
 
-class LearnedPositions(SinusoidalPositions):
-    """x + P: a trained row for each position; Gehring et al. (2017), Table 3 (E); chapter 6."""
+class LearnedPositions(nn.Module):
+    """x + P, a trained row for each position; Vaswani et al. (2017), Table 3 (E); chapter 6."""
 
     def __init__(self, max_len: int, d_model: int):
-        nn.Module.__init__(self)
+        super().__init__()
         check_positive(max_len=max_len, d_model=d_model)
         self.table = nn.Parameter(torch.randn(max_len, d_model) * d_model**-0.5)
+
+    def forward(
+        self, x: Float[Tensor, "B T d_model"], start: int = 0
+    ) -> Float[Tensor, "B T d_model"]:
+        """Adds positions ``start``, ``start`` + 1, … ValueError past ``max_len``."""
+        check_width(x, self.table.size(1), name="x")
+        return x + _rows(self.table, start, x.size(1))
 
 
 class RotaryPositions(nn.Module):
@@ -64,6 +75,7 @@ class RotaryPositions(nn.Module):
 
     def forward(self, x: Float[Tensor, "B h T d_k"], start: int = 0) -> Float[Tensor, "B h T d_k"]:
         """Turns by positions ``start``, ``start`` + 1, … ValueError past ``max_len``."""
+        check_width(x, self.cos.size(1), name="x")
         cos, sin = (_rows(table, start, x.size(2)).to(x.dtype) for table in (self.cos, self.sin))
         turned = torch.stack([-x[..., 1::2], x[..., 0::2]], dim=-1).flatten(-2)  # by 90°
         return x * cos + turned * sin
@@ -76,6 +88,8 @@ def _angles(length: int, width: int) -> Float[Tensor, "length half"]:
 
 
 def _rows(table: Tensor, start: int, length: int) -> Tensor:
+    if start < 0:
+        raise ValueError(f"start must not be negative, got {start}")
     if start + length > table.size(0):
         raise ValueError(
             f"a sequence must be no longer than max_len = {table.size(0)}, got {start + length}"

@@ -32,6 +32,7 @@ class Vocabulary:
     """
 
     def __init__(self, words: Iterable[str]):
+        _check_sentences(words=words)
         self._words = list(SPECIALS)
         self._ids: dict[str, int] = {}
         for word in _split(list(words)):
@@ -52,7 +53,7 @@ class Vocabulary:
 
         Raises ValueError for a single str, ``min_count`` below 1, ``max_size`` below 5.
         """
-        _check_sentences(sentences)
+        _check_sentences(sentences=sentences)
         check_positive(min_count=min_count)
         if max_size is not None and max_size <= len(SPECIALS):
             raise ValueError(
@@ -116,7 +117,7 @@ class BytePairEncoding:
 
         Raises ValueError for a single str and for ``vocab_size`` below 260.
         """
-        _check_sentences(lines)
+        _check_sentences(lines=lines)
         alphabet = pre_tokenizers.ByteLevel.alphabet()
         if vocab_size < len(SPECIALS) + len(alphabet):
             raise ValueError(
@@ -169,6 +170,12 @@ class BytePairEncoding:
             raise ValueError(f"{path} is not a saved BytePairEncoding: {SPECIALS} are not 0 to 3")
         return cls(tokenizer)
 
+    def __getstate__(self) -> str:
+        return self._tokenizer.to_str()
+
+    def __setstate__(self, state: str) -> None:
+        self.__init__(Tokenizer.from_str(state))
+
 
 Tokenizing = Vocabulary | BytePairEncoding
 
@@ -179,6 +186,8 @@ def _split(text: Sentence) -> list[str]:
 
 
 def _listed(ids: Ids, size: int) -> list[int]:
+    if isinstance(ids, Tensor) and ids.dim() != 1:
+        raise ValueError(f"ids must be those of one sentence, got shape {tuple(ids.shape)}")
     ids = ids.tolist() if isinstance(ids, Tensor) else list(ids)
     for i in ids:
         if not 0 <= i < size:
@@ -200,6 +209,7 @@ def _replace_file(path: Path, text: str) -> None:
         temporary.unlink(missing_ok=True)
 
 
-def _check_sentences(sentences: Iterable[Sentence]) -> None:
-    if isinstance(sentences, str):
-        raise ValueError(f"sentences must be an iterable of sentences, got the str {sentences!r}")
+def _check_sentences(**strings: Iterable[Sentence]) -> None:
+    for name, value in strings.items():
+        if isinstance(value, str):
+            raise ValueError(f"{name} must be an iterable of {name}, got the str {value!r:.60}")

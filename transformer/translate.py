@@ -1,6 +1,7 @@
 """Sentences in, sentences out, with a run of ``python -m transformer.training`` (chapter 11)."""
 
 import argparse
+import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from transformer.batches import pad
 from transformer.checks import check_positive
 from transformer.decoding import beam_search, greedy_decode
 from transformer.device import default_device
-from transformer.text import BOS_ID, EOS_ID, BytePairEncoding, Tokenizing, Vocabulary
+from transformer.text import BOS_ID, EOS_ID, PAD_ID, BytePairEncoding, Tokenizing, Vocabulary
 from transformer.training.checkpoint import checkpoints, load_transformer
 
 
@@ -36,6 +37,12 @@ def translate(
     Raises ValueError for a sentence too long for the model, naming its place, and bad sizes.
     """
     check_positive(beam_size=beam_size, batch_size=batch_size)
+    if max_len is not None:
+        check_positive(max_len=max_len)
+    if isinstance(sentences, str):
+        raise ValueError(f"sentences must be a list of sentences, got the str {sentences!r:.60}")
+    if model.pad_id != PAD_ID:
+        raise ValueError(f"model must have the padding id {PAD_ID}, got {model.pad_id}")
     limit = getattr(model, "max_len", sys.maxsize)
     sources = [[*src_tokenizer.encode(sentence), EOS_ID] for sentence in sentences]
     for i, ids in enumerate(sources):
@@ -86,7 +93,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         parser.error(f"{args.run} holds no checkpoint")
     model = load_transformer(saved[-1], device=args.device)
     sizes = {"beam_size": args.beam_size, "length_penalty": args.length_penalty}
+    settings = json.loads((args.run / "settings.json").read_text(encoding="utf-8"))
     lines = [line.rstrip("\n") for line in sys.stdin]
+    if settings["lowercase"]:
+        lines = [line.lower() for line in lines]
     tokenizers = load_tokenizers(args.run)
     for line in translate(lines, model, *tokenizers, **sizes):
         print(line)

@@ -46,9 +46,14 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     files = {"nargs": 2, "type": Path, "metavar": ("SOURCE", "TARGET")}
     add("--train", **files, help="line-aligned text files; without them, the grammar corpus")
     add("--dev", **files, help="to measure loss, exact match and BLEU on")
-    add("--pairs", type=int, default=20_000, help="of the grammar corpus (default: %(default)s)")
+    add("--pairs", type=_whole, default=20_000, help="of the grammar corpus (default: %(default)s)")
     add("--lowercase", action="store_true")
-    add("--vocab-size", type=int, default=8000, help="of the byte pairs of both languages together")
+    add(
+        "--vocab-size",
+        type=_whole,
+        default=8000,
+        help="of the byte pairs of both languages together",
+    )
     add(
         "--on-bad",
         choices=("error", "skip"),
@@ -58,23 +63,23 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--preset", choices=("tiny", "small", "base", "big"), default="small")
     add("--norm", choices=("post", "pre"), default="post")
     add("--position", choices=("sinusoidal", "learned", "rotary", "none"), default="sinusoidal")
-    add("--dropout", type=float, help="default: the preset's")
-    add("--max-len", type=int, default=256, help="in tokens (default: %(default)s)")
-    add("--steps", type=int, default=1000)
+    add("--dropout", type=_share, help="default: the preset's")
+    add("--max-len", type=_whole, default=256, help="in tokens (default: %(default)s)")
+    add("--steps", type=_whole, default=1000)
     size = parser.add_mutually_exclusive_group()
-    size.add_argument("--batch-size", type=int, help="sentences a process (default: 64)")
-    size.add_argument("--max-tokens", type=int, help="positions a process, padding included")
-    add("--accumulate", type=int, default=1, help="batches to a step")
-    add("--warmup", type=int, default=200, help="steps (the paper: 4000)")
+    size.add_argument("--batch-size", type=_whole, help="sentences a process (default: 64)")
+    size.add_argument("--max-tokens", type=_whole, help="positions a process, padding included")
+    add("--accumulate", type=_whole, default=1, help="batches to a step")
+    add("--warmup", type=_whole, default=200, help="steps (the paper: 4000)")
     add(
         "--peak",
-        type=float,
+        type=_positive,
         help="highest learning rate (default: the paper's, by d_model and warm-up)",
     )
-    add("--smoothing", type=float, default=0.1)
-    add("--clip-norm", type=float, default=1.0)
+    add("--smoothing", type=_share, default=0.1)
+    add("--clip-norm", type=_positive, default=1.0)
     add("--seed", type=int, default=0)
-    add("--save-every", type=int, default=500)
+    add("--save-every", type=_whole, default=500)
     add("--precision", choices=("auto", "fp32", "bf16", "fp16"), default="auto")
     add("--device", type=torch.device, help="default: the GPU if there is one")
     add("--compile", action="store_true", help="by torch.compile")
@@ -85,6 +90,24 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     return args
 
 
+def _whole(text: str) -> int:
+    if int(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 1, got {text}")
+    return int(text)
+
+
+def _positive(text: str) -> float:
+    if not 0 < float(text) < math.inf:
+        raise argparse.ArgumentTypeError(f"must be positive, got {text}")
+    return float(text)
+
+
+def _share(text: str) -> float:
+    if not 0 <= float(text) < 1:
+        raise argparse.ArgumentTypeError(f"must be at least 0 and below 1, got {text}")
+    return float(text)
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     args = parse(arguments)
     with _processes(args.device) as (rank, world, device):
@@ -93,7 +116,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             _open_run(args, train)
         if world > 1:
             dist.barrier()
-        tokenizers = load_tokenizers(args.out)
+        src, tgt = tokenizers = load_tokenizers(args.out)
         limits = {"max_len": args.max_len, "on_long": args.on_bad}
         examples, report = encode_pairs(train, *tokenizers, **limits)
         held_out, held_out_report = (
@@ -102,7 +125,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if rank == 0:
             print(f"train: {report}\ndev: {held_out_report}")
         size = {"batch_size": args.batch_size or 64}
-        if args.max_tokens:
+        if args.max_tokens is not None:
             size = {"max_tokens": args.max_tokens}
         batches = BucketedBatches(examples, seed=args.seed, rank=rank, world_size=world, **size)
         measured = BucketedBatches(held_out, shuffle=False, **size) if dev else None
@@ -111,7 +134,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         if rank == 0:
             print(f"training loss {losses[-1]:.3f} after {len(losses)} steps")
             if dev:
-                _measure(args, model, tokenizers, dev, measured)
+                kept = [(src.decode(s), tgt.decode(t[1:])) for s, t in held_out]
+                _measure(args.out, model, tokenizers, kept, measured, steps=len(losses))
 
 
 def _make_model(args: argparse.Namespace, tokenizers: tuple[Tokenizing, Tokenizing]) -> Transformer:
@@ -143,7 +167,9 @@ def _fit(args, model, batches, measured, device) -> list[float]:
     return history.losses
 
 
-def _measure(args, model, tokenizers, dev: Pairs, measured: BucketedBatches) -> None:
+def _measure(
+    run: Path, model, tokenizers, dev: Pairs, measured: BucketedBatches, *, steps: int
+) -> None:
     """What the model makes of sentences that it has not learned from; also in results.json."""
     sources, references = zip(*dev, strict=True)
     loss = evaluate_loss(model, measured.epoch(0))
@@ -151,12 +177,12 @@ def _measure(args, model, tokenizers, dev: Pairs, measured: BucketedBatches) -> 
     right = sum(map(str.__eq__, found, references)) / len(dev)
     score = bleu(hypotheses=found, references=references)
     results = {"loss": loss, "perplexity": math.exp(loss), "exact match": right}
-    results |= {"BLEU": score.score, "signature": score.signature, "steps": args.steps}
+    results |= {"BLEU": score.score, "signature": score.signature, "steps": steps}
     print(
         *(f"{k}: {v:.4g}" if isinstance(v, float) else f"{k}: {v}" for k, v in results.items()),
         sep="\n",
     )
-    _write_json(args.out / "results.json", results)
+    _write_json(run / "results.json", results)
 
 
 @contextlib.contextmanager
@@ -202,8 +228,8 @@ def _open_run(args: argparse.Namespace, train: Pairs) -> None:
     file = args.out / "settings.json"
     if file.exists():
         try:
-            before = json.loads(file.read_text(encoding="utf-8"))
-        except ValueError as error:
+            before = dict(json.loads(file.read_text(encoding="utf-8")))
+        except (ValueError, TypeError) as error:
             raise ValueError(f"{file} is not of a training run: {error}") from error
         changed = [
             f"--{k.replace('_', '-')} was {before.get(k)}, is {v}"
@@ -226,7 +252,11 @@ def _open_run(args: argparse.Namespace, train: Pairs) -> None:
             for name, vocabulary in zip(("source", "target"), grammar_vocabularies(), strict=True):
                 vocabulary.save(made / f"{name}.json")
         _write_json(made / file.name, settings)
-        os.replace(made, args.out)
+        if not args.out.exists():
+            os.replace(made, args.out)
+            return
+        for name in sorted(os.listdir(made), key=file.name.__eq__):  # the settings come last
+            os.replace(made / name, args.out / name)
 
 
 def _write_json(path: Path, content: dict) -> None:

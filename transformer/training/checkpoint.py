@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from transformer.checks import check_positive
 from transformer.config import TransformerConfig
 from transformer.model import Transformer
 
@@ -35,18 +36,22 @@ def save_checkpoint(
     Weights and moments are in safetensors; ``step``, the model's config and ``state``, which must
     be JSON, in state.json. Of the checkpoints in ``run``, the ``keep`` latest stay.
     """
+    check_positive(step=step, keep=keep)
     run = Path(run)
     final, temporary = run / f"step-{step:08d}", run / f".writing-{os.getpid()}"
     _remove_leftovers(run)
     temporary.mkdir(parents=True)
-    save_file(_weights(model), temporary / _FILES[0])
-    save_file(dict(_moments(model, optimizer)), temporary / _FILES[1])
-    config = asdict(model.config) if hasattr(model, "config") else None
-    about = {"format": FORMAT, "step": step, "config": config, "state": state}
-    (temporary / _FILES[2]).write_text(json.dumps(about), encoding="utf-8")
-    for name in _FILES:
-        _flush(temporary / name)
-    os.rename(temporary, final)
+    about = {"format": FORMAT, "step": step, "config": _config(model), "state": state}
+    try:
+        save_file(_weights(model), temporary / _FILES[0])
+        save_file(dict(_moments(model, optimizer)), temporary / _FILES[1])
+        (temporary / _FILES[2]).write_text(json.dumps(about), encoding="utf-8")
+        for name in _FILES:
+            _flush(temporary / name)
+        os.rename(temporary, final)
+    except BaseException:
+        shutil.rmtree(temporary)
+        raise
     _flush(run)
     for old in checkpoints(run)[:-keep]:
         os.rename(old, run / f".removing-{old.name}")  # so that no checkpoint is ever half there
@@ -70,13 +75,14 @@ def load_checkpoint(
     """
     path = Path(path)
     about = _read_about(path)
-    config = asdict(model.config) if hasattr(model, "config") else None
-    if about["config"] != config:
-        raise ValueError(f"{path} is of another model: {_difference(about['config'], config)}")
+    saved, config = about["config"], _config(model)
+    if isinstance(saved, dict) and config is not None:
+        saved = _defaults(type(model.config)) | saved  # a field may be younger than the checkpoint
+    if saved != config:
+        raise ValueError(f"{path} is of another model: {_difference(saved, config)}")
     weights = _read_tensors(path / _FILES[0], _weights(model))
     if optimizer is not None:
-        moments = _read_tensors(path / _FILES[1], dict(_moments(model, optimizer, like=True)))
-        _restore_moments(model, optimizer, moments)
+        _restore_moments(model, optimizer, _read_moments(path / _FILES[1], model))
     with torch.no_grad():
         for name, tensor in _weights(model).items():
             tensor.copy_(weights[name])
@@ -102,47 +108,70 @@ def _weights(model: nn.Module) -> dict[str, Tensor]:
     return {name: tensor.detach() for name, tensor in named.items()}
 
 
-def _moments(model: nn.Module, optimizer, *, like: bool = False) -> Iterator[tuple[str, Tensor]]:
-    """Adam's step count and two moments of each parameter, by name; ``like``: of those shapes."""
+def _moments(model: nn.Module, optimizer) -> Iterator[tuple[str, Tensor]]:
+    """Adam's step count and two moments of each parameter that it has moved, by name."""
     for name, p in model.named_parameters():
-        state = optimizer.state.get(p, {})
-        if like and not state:
-            state = {"step": torch.zeros(()), "exp_avg": p, "exp_avg_sq": p}
-        for key in state:
-            yield f"{name}:{key}", state[key].detach()
+        for key, tensor in optimizer.state.get(p, {}).items():
+            yield f"{name}:{key}", tensor.detach()
+
+
+def _read_moments(file: Path, model: nn.Module) -> dict[str, Tensor]:
+    moved = {name.rpartition(":")[0] for name in _open_tensors(file)}
+    like = {}
+    for name, p in model.named_parameters():
+        if name in moved:
+            like |= {f"{name}:step": torch.zeros(()), f"{name}:exp_avg": p, f"{name}:exp_avg_sq": p}
+    return _read_tensors(file, like)
 
 
 def _restore_moments(model: nn.Module, optimizer, moments: dict[str, Tensor]) -> None:
     names = {p: name for name, p in model.named_parameters()}
-    stored = optimizer.state_dict()
     ordered = [p for group in optimizer.param_groups for p in group["params"]]
+    stored = optimizer.state_dict()
     stored["state"] = {
         i: {key: moments[f"{names[p]}:{key}"] for key in ("step", "exp_avg", "exp_avg_sq")}
         for i, p in enumerate(ordered)
+        if f"{names[p]}:step" in moments
     }
     optimizer.load_state_dict(stored)
+
+
+def _config(model: nn.Module) -> dict[str, Any] | None:
+    return asdict(model.config) if hasattr(model, "config") else None
+
+
+def _defaults(kind: type) -> dict[str, Any]:
+    return {f.name: f.default for f in fields(kind) if f.default is not MISSING}
 
 
 def _read_about(path: Path) -> dict[str, Any]:
     file = path / _FILES[2]
     try:
         about = json.loads(file.read_bytes())
-        if about["format"] != FORMAT or {"step", "config", "state"} - about.keys():
+        if about["format"] != FORMAT or not isinstance(about["step"], int):
             raise ValueError(f"its format is not {FORMAT!r}")
+        if not isinstance(about["state"], dict) or not isinstance(
+            about["config"], dict | type(None)
+        ):
+            raise ValueError("its config or state is not an object")
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{file} is not a checkpoint of this package: {error!r}") from error
     return about
 
 
 def _read_tensors(file: Path, like: dict[str, Tensor]) -> dict[str, Tensor]:
-    try:
-        tensors = load_file(file)
-    except (OSError, SafetensorError) as error:
-        raise ValueError(f"{file} is missing or damaged: {error}") from error
+    tensors = _open_tensors(file)
     shapes, wanted = ({n: tuple(t.shape) for n, t in ts.items()} for ts in (tensors, like))
     if shapes != wanted:
         raise ValueError(f"{file} is of another model: {_difference(shapes, wanted)}")
     return tensors
+
+
+def _open_tensors(file: Path) -> dict[str, Tensor]:
+    try:
+        return load_file(file)
+    except (OSError, SafetensorError) as error:
+        raise ValueError(f"{file} is missing or damaged: {error}") from error
 
 
 def _difference(got: dict | None, wanted: dict | None) -> str:

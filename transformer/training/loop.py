@@ -57,8 +57,8 @@ def fit(
     What is random is drawn from ``seed`` and the number of the step, so that training in pieces
     gives the same weights; the caller's generator is left as it was.
 
-    Raises ValueError for bad numbers and damaged checkpoints, FloatingPointError when the loss is
-    no longer finite.
+    Raises ValueError for bad numbers and damaged checkpoints, FloatingPointError when the loss
+    or a weight is no longer finite. ``model`` ends on ``device`` and in training mode.
     """
     check_positive(n_steps=n_steps, accumulate=accumulate)
     for name, every in {"save_every": save_every, "evaluate_every": evaluate_every}.items():
@@ -72,6 +72,8 @@ def fit(
         *(device, precision, compiled),
     )
     history, done = _resume(run, step)
+    if done > n_steps:
+        raise ValueError(f"n_steps must be at least the {done} done in {run}, got {n_steps}")
     save_every, evaluate_every = save_every or n_steps, evaluate_every or n_steps
     bar = tqdm(total=n_steps, initial=done, disable=not progress or _rank() > 0, leave=False)
     pending = []  # losses that are still on the device
@@ -83,11 +85,13 @@ def fit(
             if last or number % 10 == 0 or number % save_every == 0:
                 _read(pending, history)
                 bar.set_postfix(loss=f"{history.losses[-1]:.3f}")
-            if evaluate and (last or number % evaluate_every == 0):
-                with evaluating(model):
-                    history.evaluations[number] = evaluate(model)
-            if run and (last or number % save_every == 0):
-                _save(run, step, number, history)
+            try:
+                if evaluate and (last or number % evaluate_every == 0):
+                    with evaluating(model):
+                        history.evaluations[number] = float(evaluate(model))
+            finally:
+                if run is not None and (last or number % save_every == 0):
+                    _save(run, step, number, history)
     return history
 
 
@@ -119,15 +123,16 @@ class _Step:
 
     def __call__(self, number: int) -> Tensor:
         """Step ``number``, from 1; returns the mean loss of its tokens, in nats."""
+        self.optimizer.zero_grad()  # whatever an interrupted step, or the caller, left
         torch.manual_seed(random.Random(f"{self.seed} {number} {_rank()}").getrandbits(32))
         self.model.train()
         first = (number - 1) * self.accumulate
         batches = [self.batches(first + i) for i in range(self.accumulate)]
-        n_tokens = self._sum(sum(batch.n_tokens for batch in batches)).clamp(min=1)
+        n_tokens = self._sum(sum(_count(batch, self.model.pad_id) for batch in batches))
         total = torch.zeros((), device=self.device)
         for i, batch in enumerate(batches):
             with self._no_sync() if i + 1 < len(batches) else contextlib.nullcontext():
-                loss = self._loss(batch.to(self.device, non_blocking=True)) / n_tokens
+                loss = self._loss(batch.to(self.device, non_blocking=True)) / n_tokens.clamp(min=1)
                 self.scaler.scale(loss * _world()).backward()  # of which DDP takes the mean
             total += loss.detach()
         self._update(self.schedule(number))
@@ -147,7 +152,6 @@ class _Step:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
         self.scaler.step(self.optimizer)
         self.scaler.update()
-        self.optimizer.zero_grad()
 
     def _no_sync(self) -> contextlib.AbstractContextManager:
         return self.forward.no_sync() if _world() > 1 else contextlib.nullcontext()
@@ -169,10 +173,15 @@ def evaluate_loss(model: nn.Module, batches: Iterable[Batch]) -> float:
             src, tgt = batch.to(device)
             logits = model(src, tgt[:, :-1])
             loss = smoothed_cross_entropy(logits, tgt[:, 1:], smoothing=0.0, pad_id=model.pad_id)
-            total, n_tokens = total + loss.item(), n_tokens + batch.n_tokens
+            total, n_tokens = total + loss.item(), n_tokens + _count(batch, model.pad_id)
     if n_tokens == 0:
         raise ValueError("batches must hold at least one label, got none")
     return total / n_tokens
+
+
+def _count(batch: Batch, pad_id: int) -> int:
+    """The labels that count."""
+    return int((batch.tgt[:, 1:] != pad_id).sum())
 
 
 def _read(pending: list[Tensor], history: History) -> None:
@@ -185,7 +194,10 @@ def _read(pending: list[Tensor], history: History) -> None:
 
 
 def _resume(run: str | Path | None, step: _Step) -> tuple[History, int]:
-    saved = checkpoints(run) if run else []
+    if run is None:
+        return History(), 0
+    Path(run).mkdir(parents=True, exist_ok=True)
+    saved = checkpoints(run)
     if not saved:
         return History(), 0
     done, state = load_checkpoint(saved[-1], step.model, step.optimizer)
@@ -195,6 +207,8 @@ def _resume(run: str | Path | None, step: _Step) -> tuple[History, int]:
 
 
 def _save(run: str | Path, step: _Step, number: int, history: History) -> None:
+    if not all(p.isfinite().all() for p in step.model.parameters()):
+        raise FloatingPointError(f"after step {number} a weight is not finite: nothing was saved")
     if _rank() == 0:
         state = {"scaler": step.scaler.state_dict(), **asdict(history)}
         save_checkpoint(run, step.model, step.optimizer, step=number, state=state)

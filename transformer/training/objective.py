@@ -30,11 +30,14 @@ def smoothed_cross_entropy(
     """
     if not 0 <= smoothing < 1:
         raise ValueError(f"smoothing must be at least 0 and below 1, got {smoothing}")
+    if labels.shape != logits.shape[:-1]:
+        wanted = tuple(logits.shape[:-1])
+        raise ValueError(f"labels must have shape {wanted}, got {tuple(labels.shape)}")
     if logits.itemsize < 4:
         logits = logits.float()
     return F.cross_entropy(
         logits.flatten(0, 1),
-        labels.flatten(),
+        labels.flatten().long(),
         ignore_index=pad_id,
         label_smoothing=smoothing,
         reduction="sum",
