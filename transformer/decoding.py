@@ -12,6 +12,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
+from transformer.beams import Beams
 from transformer.checks import check_positive
 from transformer.layers import evaluating
 
@@ -99,85 +100,17 @@ def beam_search(
     if not math.isfinite(length_penalty):
         raise ValueError(f"length_penalty must be finite, got {length_penalty}")
     with _decoding(model, src, bos_id, eos_id, max_len, use_cache) as steps:
-        search = _Search(src, beam_size, length_penalty, bos_id, eos_id, max_len, model.pad_id)
-        steps.select(search.first_rows())
+        ids = {"bos_id": bos_id, "eos_id": eos_id, "pad_id": model.pad_id}
+        sizes = {"max_len": max_len, "length_penalty": length_penalty, "device": src.device}
+        beams = Beams(len(src), beam_size, **sizes, **ids)
+        steps.select(beams.first_rows())
         for _ in range(max_len):
-            rows = search.advance(steps.next(search.last_tokens()))
+            rows = beams.advance(steps.next(beams.last_tokens()))
             if len(rows) == 0:
                 break
             steps.select(rows)
-        tokens, log_p = search.best()
+        tokens, log_p = beams.best()
     return tokens.clone(), log_p.clone()
-
-
-class _Search:
-    """The beams of all sentences that are not done, and the best ended sentence of each."""
-
-    def __init__(self, src, beam_size, length_penalty, bos_id, eos_id, max_len, pad_id):
-        B, device = len(src), src.device
-        self.K, self.alpha, self.eos_id, self.pad_id = beam_size, length_penalty, eos_id, pad_id
-        self.length = 0
-        self.going = torch.arange(B, device=device)  # (n,): which sentences are not done
-        self.tokens = torch.full(
-            (B, beam_size, max_len + 1), pad_id, device=device
-        )  # (n, K, 1 + max_len)
-        self.tokens[:, :, 0] = bos_id
-        self.log_p = torch.full((B, beam_size), -math.inf, device=device)  # (n, K)
-        self.log_p[:, 0] = 0.0  # all beams begin alike: only the first counts
-        self.n_ended = torch.zeros(B, dtype=torch.long, device=device)
-        self.best_tokens = torch.full((B, max_len), pad_id, device=device)
-        self.best_log_p = torch.full((B,), -math.inf, device=device)
-        self.best_score = torch.full((B,), -math.inf, device=device)
-
-    def first_rows(self) -> Int[Tensor, " n_beams"]:
-        return self.going.repeat_interleave(self.K)
-
-    def last_tokens(self) -> Int[Tensor, " n_beams"]:
-        return self.tokens[:, :, self.length].flatten()
-
-    def advance(self, logits: Logits) -> Int[Tensor, " n_beams"]:
-        """One more token for each beam; the rows of ``logits`` that the next step goes on from."""
-        n, K, V = len(self.going), self.K, logits.size(-1)
-        self.length += 1
-        log_p = logits.float().log_softmax(dim=-1)  # padding is not a word, but has its share
-        log_p.select(1, self.pad_id).fill_(-math.inf)
-        total = self.log_p[:, :, None] + log_p.view(n, K, V)
-        log_p, flat = total.flatten(1).topk(min(2 * K, K * V))  # (n, 2K): enough, if K of them end
-        beam, token = flat // V, flat % V
-        tokens = self.tokens.gather(1, beam[:, :, None].expand(-1, -1, self.tokens.size(2)))
-        tokens[:, :, self.length] = token
-        ends = token == self.eos_id
-        self._set_aside(tokens[:, :K], log_p[:, :K], ends[:, :K])
-        self.log_p, kept = log_p.masked_fill(ends, -math.inf).topk(K)  # (n, K)
-        self.tokens = tokens.gather(1, kept[:, :, None].expand(-1, -1, tokens.size(2)))
-        rows = beam.gather(1, kept) + K * torch.arange(n, device=flat.device)[:, None]
-        on = self.n_ended[self.going] < K
-        self.going, self.tokens, self.log_p = self.going[on], self.tokens[on], self.log_p[on]
-        return rows[on].flatten()
-
-    def _set_aside(self, tokens: Tensor, log_p: Tensor, ends: Tensor) -> None:
-        ends = ends & (log_p > -math.inf)
-        self.n_ended[self.going] += ends.sum(dim=1)
-        log_p, at = log_p.masked_fill(~ends, -math.inf).max(dim=1)
-        self._keep(tokens, log_p, at)
-
-    def _keep(self, tokens: Tensor, log_p: Tensor, at: Tensor) -> None:
-        score = log_p / ((5 + self.length) / 6) ** self.alpha
-        better = score > self.best_score[self.going]
-        rows = self.going[better]
-        self.best_score[rows], self.best_log_p[rows] = score[better], log_p[better]
-        self.best_tokens[rows] = tokens[better, at[better], 1:]
-
-    def best(self) -> tuple[Tensor, Tensor]:
-        unended = self.n_ended[self.going] == 0
-        self.going, self.tokens, self.log_p = (
-            self.going[unended],
-            self.tokens[unended],
-            self.log_p[unended],
-        )
-        log_p, at = self.log_p.max(dim=1)
-        self._keep(self.tokens, log_p, at)
-        return self.best_tokens[:, : self.length], self.best_log_p
 
 
 class _Cached:
