@@ -51,7 +51,8 @@ queries not rotated | test_model.py: q = self.rotate(q, 0) ⇒ pass
 keys not rotated | test_model.py: (k if self.rotate is None else self.rotate(k, 0)), v ⇒ k, v
 cache writes where it began: self.room.narrow(3, self.length, T) ⇒ self.room.narrow(3, 0, T)
 cache selects only keys: self.room = self.room[rows] ⇒
-    self.room[:, 0] = self.room[rows % len(self.room), 0]
+    self.room, old = self.room[rows], self.room.repeat(2, 1, 1, 1, 1)[: len(rows)];
+    self.room[:, 1] = old[:, 1]
 recording never ends: module.record = record ⇒ pass
 
 # incremental.py | test_incremental.py test_model.py test_decoding.py
@@ -64,7 +65,7 @@ empty source seen by steps: v.masked_fill(no_key, 0.0) ⇒ v
 
 # positional.py | test_positional.py
 sin for cos: [angles.sin(), angles.cos()] ⇒ [angles.cos(), angles.sin()]
-positions' start ignored: _rows(self.table, start, x.size(1)) ⇒ _rows(self.table, 0, x.size(1))
+start ignored: return table[start : start + length] ⇒ return table[:length]
 rotary turns the other way: [-x[..., 1::2], x[..., 0::2]] ⇒ [x[..., 1::2], -x[..., 0::2]]
 rotary pairs wrong: .repeat_interleave(2, dim=-1) ⇒ .repeat(1, 2)
 rotary start ignored: _rows(table, start, x.size(2)) ⇒ _rows(table, 0, x.size(2))
@@ -81,7 +82,7 @@ no residual, post: self.norm(x + self.dropout(sublayer(x))) ⇒ self.norm(self.d
 residual dropped out too:
     self.norm(x + self.dropout(sublayer(x))) ⇒ self.norm(self.dropout(x + sublayer(x)))
 dropout in evaluation: if not self.training or self.p == 0: ⇒ if self.p == 0:
-dropout not scaled: x * keep.div_(1 - self.p) ⇒ x * keep
+dropout not scaled: x * keep.div_(1 - dropped / 2**16) ⇒ x * keep
 mode not restored | test_decoding.py -k leaves_the_model: module.training = mode ⇒ pass
 
 # model.py | test_model.py
@@ -99,12 +100,15 @@ tgt table not tied: self.tgt_embedding.tokens.weight = self.src_embedding.tokens
 output table not tied: self.output.weight = self.src_embedding.tokens.weight ⇒ pass
 cached steps all at position 0: start=state.length ⇒ start=0
 
-# decoding.py | test_decoding.py
+# beams.py | test_decoding.py
 length penalty off by one: ((5 + self.length) / 6) ⇒ ((6 + self.length) / 6)
 beams' caches not reordered:
     rows = beam.gather(1, kept) + K ⇒ rows = torch.arange(K, device=flat.device) + K
 beams' words not reordered: self.tokens.gather(1, beam[ ⇒ self.tokens.gather(1, 0 * beam[
 ended beams go on: log_p.masked_fill(ends, -math.inf).topk(K) ⇒ log_p.topk(K)
+padding beamed as a word: log_p.select(1, self.pad_id).fill_(-math.inf) ⇒ pass
+
+# decoding.py | test_decoding.py
 words after <eos>: on = tokens != eos_id ⇒ on = tokens == tokens
 top-p leaves out the last: before >= p ⇒ before + ordered >= p
 top-k keeps k + 1: logits.topk(k).values ⇒ logits.topk(k + 1).values
@@ -112,7 +116,7 @@ top-p before top-k: _nucleus(_likeliest_k(logits.float() / temperature, top_k), 
     _likeliest_k(_nucleus(logits.float() / temperature, top_p), top_k)
 temperature multiplied: logits.float() / temperature ⇒ logits.float() * temperature
 padding written as a word:
-    logits.select(1, self.model.pad_id).fill_(-math.inf)  # padding is not a word ⇒ pass
+    logits.select(1, model.pad_id).fill_(-math.inf)  # padding is not a word ⇒ pass
 
 # recurrent.py | test_recurrent.py
 LSTM's gates swapped: i, f, g, o = ⇒ i, f, o, g =
@@ -166,8 +170,7 @@ warm-up off by one: step * warmup**-1.5 ⇒ (step - 1) * warmup**-1.5
 
 # training/loop.py | test_training.py -k 'not compiled'
 labels not shifted: labels, pad_id = batch.tgt[:, 1:] ⇒ labels, pad_id = batch.tgt[:, :-1]
-mean of the batches' means:
-    non_blocking=True)) / n_tokens ⇒ non_blocking=True)) / batch.n_tokens / self.accumulate
+mean of the batches' means: / n_tokens.clamp(min=1) ⇒ / batch.n_tokens / self.accumulate
 not times the processes | test_command_line.py -k torchrun: scale(loss * _world()) ⇒ scale(loss)
 seeded at the first step only: torch.manual_seed(random ⇒ number == 1 and torch.manual_seed(random
 every step the same dropout: f"{self.seed} {number} {_rank()}" ⇒ f"{self.seed} {_rank()}"
@@ -180,7 +183,7 @@ last step done twice: range(done + 1, n_steps + 1) ⇒ range(max(done, 1), n_ste
 
 # training/checkpoint.py | test_checkpoint.py -k 'not killed'
 moments not restored | test_training.py -k pieces:
-    _restore_moments(model, optimizer, moments) ⇒ pass
+    _restore_moments(model, optimizer, _read_moments(path / _FILES[1], model)) ⇒ pass
 written in place: run / f".writing-{os.getpid()}" ⇒ run / f"step-{step:08d}"
 oldest kept: checkpoints(run)[:-keep] ⇒ checkpoints(run)[keep:]
 
