@@ -13,7 +13,13 @@ from torch.testing import assert_close
 from transformer.config import TransformerConfig
 from transformer.model import Transformer
 from transformer.tasks import copy_batch
-from transformer.training import fit, load_checkpoint, load_transformer, save_checkpoint
+from transformer.training import (
+    checkpoint,
+    fit,
+    load_checkpoint,
+    load_transformer,
+    save_checkpoint,
+)
 from transformer.training.checkpoint import checkpoints
 from transformer.training.objective import paper_optimizer
 
@@ -209,6 +215,20 @@ def test_another_models_checkpoint_is_refused_by_what_differs(trained):
     with pytest.raises(ValueError, match=message):
         load_checkpoint(saved, model())
     assert contents(run).keys() == before.keys()
+
+
+def test_no_checkpoint_is_there_before_it_is_whole(tmp_path, monkeypatch):
+    seen = []
+
+    def watched(tensors, file):
+        save_file(tensors, file)
+        seen.append(checkpoints(tmp_path))
+
+    monkeypatch.setattr(checkpoint, "save_file", watched)
+    m = model()
+    path = save_checkpoint(tmp_path, m, paper_optimizer(m.parameters()), step=1, state={})
+    assert seen == [[], []]
+    assert checkpoints(tmp_path) == [path]
 
 
 def test_what_json_cannot_hold_is_not_half_written(tmp_path):
