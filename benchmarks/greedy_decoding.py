@@ -56,7 +56,7 @@ def compare(s: settings.Setting, rounds: int, options) -> dict:
 
 
 def main() -> None:
-    options = measure.start(measure.parser(__doc__, small=30, base=5))
+    options = measure.start(measure.parser(__doc__, small=30, base=3))
     if options is None:
         return
     results = {}
