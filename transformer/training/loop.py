@@ -39,7 +39,7 @@ def fit(
     clip_norm: float | None = 1.0,
     accumulate: int = 1,
     seed: int = 0,
-    device: torch.device | None = None,
+    device: torch.device | str | None = None,
     precision: Precision = "auto",
     compiled: bool = False,
     run: str | Path | None = None,
@@ -68,8 +68,16 @@ def fit(
         raise ValueError(f"clip_norm must be positive or None, got {clip_norm}")
     device = torch.device(device or default_device())
     step = _Step(
-        *(model.to(device), batches, schedule, smoothing, clip_norm, accumulate, seed),
-        *(device, precision, compiled),
+        model=model.to(device),
+        batches=batches,
+        schedule=schedule,
+        smoothing=smoothing,
+        clip_norm=clip_norm,
+        accumulate=accumulate,
+        seed=seed,
+        device=device,
+        precision=precision,
+        compiled=compiled,
     )
     history, done = _resume(run, step)
     if done > n_steps:
