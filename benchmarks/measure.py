@@ -98,9 +98,13 @@ def show(title: str, cases: dict[str, dict]) -> None:
 
 
 def save(name: str, threads: int, results: dict) -> None:
+    """Adds to what the file holds of other settings; each says where and when it was measured."""
     RESULTS.mkdir(exist_ok=True)
-    text = json.dumps({"environment": environment(threads), **results}, indent=1)
-    (RESULTS / f"{name}-{threads}.json").write_text(text + "\n")
+    file = RESULTS / f"{name}-{threads}.json"
+    stored = json.loads(file.read_text()) if file.exists() else {}
+    for setting, result in results.items():
+        stored[setting] = {"environment": environment(threads), **result}
+    file.write_text(json.dumps(stored, indent=1) + "\n")
 
 
 def environment(threads: int) -> dict:

@@ -42,7 +42,9 @@ def gpu_rows(setting: str, cases: dict) -> list[str]:
 def main() -> None:
     for path in sorted(measure.RESULTS.glob("*.json")):
         results = json.loads(path.read_text())
-        print(f"### {path.stem}\n\n{environment(results.pop('environment'))}\n")
+        print(f"### {path.stem}\n")
+        for setting, result in results.items():
+            print(f"{setting}: {environment(result.pop('environment'))}\n")
         if path.stem.startswith("gpu"):
             print("| | | tokens/s | share of peak |\n|---|---|---|---|")
         else:
