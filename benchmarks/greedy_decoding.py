@@ -11,9 +11,7 @@ import torch
 from benchmarks import measure, peers, settings
 
 
-def verify(
-    models: dict[str, peers.Peer], s: settings.Setting, src: torch.Tensor
-) -> dict[str, bool]:
+def verify(models: dict[str, peers.Peer], src: torch.Tensor, vocab_size: int) -> dict[str, bool]:
     """Whether each mode with a cache makes the tokens that the model makes without one.
 
     Meanwhile matrices are replaced by larger, untied ones: as they are initialised, tied models
