@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from transformer.attention import attention
-from transformer.book import claim, figures, show
+from transformer.book import claim, close, figures, minimise, show
 
 
 @pytest.mark.parametrize("holds", [True, np.bool_(True), torch.tensor(True)])
@@ -38,6 +38,60 @@ def test_a_claim_needs_a_truth_value(holds, unchecked):
 def test_a_claim_needs_one_line_of_text(text, unchecked):
     with pytest.raises(ValueError, match="text must be one line that states the claim, got"):
         claim(text, True)
+
+
+def test_close_is_equality_up_to_rounding():
+    a = torch.tensor([1e-9, 1.0, 1e4])
+    assert close(a, a + torch.tensor([9e-6, 9e-6, 0.9]))
+    assert not close(a, a + torch.tensor([2e-5, 0.0, 0.0]))
+    assert not close(a, a + torch.tensor([0.0, 0.0, 1.2]))
+    assert not close(a, torch.full((3,), torch.nan))
+    assert close(a, a + 0.9e-2, tolerance=1e-2)
+
+
+def test_close_does_not_broadcast():
+    with pytest.raises(ValueError, match=r"b must have the shape of a, \(3, 1\), got \(3,\)"):
+        close(torch.ones(3, 1), torch.ones(3))
+
+
+def test_minimise_is_adam_on_the_losses_of_its_steps():
+    w, twin = (torch.tensor([3.0, -2.0], requires_grad=True) for _ in range(2))
+    losses = minimise(
+        lambda step: (w - step).square().sum(), [w], steps=4, lr=lambda i: 0.1 / (i + 1)
+    )
+    adam, by_hand = torch.optim.Adam([twin]), []
+    for step in range(4):
+        adam.param_groups[0]["lr"] = 0.1 / (step + 1)
+        adam.zero_grad()
+        loss = (twin - step).square().sum()
+        loss.backward()
+        adam.step()
+        by_hand.append(loss.item())
+    assert losses == by_hand
+    torch.testing.assert_close(w, twin, rtol=0, atol=0)
+
+
+def test_minimise_takes_one_rate_for_all_steps_and_an_iterator_of_parameters():
+    layer = torch.nn.Linear(2, 1)
+    x = torch.randn(8, 2, generator=torch.Generator().manual_seed(0))
+    losses = minimise(lambda _: layer(x).square().mean(), layer.parameters(), steps=50, lr=0.1)
+    assert len(losses) == 50
+    assert losses[-1] < 0.01 * losses[0]
+
+
+def test_minimise_cuts_gradients_that_are_too_long(monkeypatch):
+    lengths = []
+    step = torch.optim.Adam.step
+
+    def spy(self):
+        lengths.append(w.grad.norm().item())
+        return step(self)
+
+    monkeypatch.setattr(torch.optim.Adam, "step", spy)
+    w = torch.tensor([30.0, 40.0], requires_grad=True)
+    minimise(lambda _: w.square().sum() / 2, [w], steps=1, lr=0.1)
+    minimise(lambda _: w.square().sum() / 2, [w], steps=1, lr=0.1, clip_norm=2.0)
+    assert lengths == pytest.approx([50.0, 2.0], rel=1e-3)
 
 
 def test_show_displays_the_source_on_disk(monkeypatch):

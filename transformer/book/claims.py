@@ -1,4 +1,4 @@
-"""Claims that are executed where they are made."""
+"""Claims that are executed where they are made, and what "equal" means in them."""
 
 import numpy as np
 import torch
@@ -24,3 +24,13 @@ def claim(text: str, holds: bool | np.bool_ | Tensor) -> None:
     if not holds:
         raise AssertionError(text)
     print(f"✓ {text}")
+
+
+def close(a: Tensor, b: Tensor, *, tolerance: float = 1e-5) -> bool:
+    """Whether |a - b| ≤ tolerance + 10 tolerance |b| in every entry: equal up to rounding.
+
+    Raises ValueError where the shapes differ: a broadcast would compare what was not meant.
+    """
+    if a.shape != b.shape:
+        raise ValueError(f"b must have the shape of a, {tuple(a.shape)}, got {tuple(b.shape)}")
+    return torch.allclose(a, b, rtol=10 * tolerance, atol=tolerance)
