@@ -10,17 +10,19 @@ anchors, which ordinary Markdown links reach:
     **Figure 3.1.** What to look at …         a caption, [Figure 3.1](#fig-3.1)
     **Exercise 3.1.** …                       [exercise 3.1](#ex-3.1)
     [Vaswani et al. (2017)](#vaswani2017)     a link to that entry of references.bib
+    chapter 6, section 3.4                    a link, on other pages than that chapter's own
 
 It also serves MathJax from the site itself.
 """
 
 import re
 import shutil
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 
 from docutils import nodes
-from sphinx.addnodes import pending_xref
+from sphinx.addnodes import desc_signature, pending_xref
 from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
@@ -29,6 +31,13 @@ BIBLIOGRAPHY = "appendix/bibliography"
 TAG = re.compile(r"\s*\\tag\{([\w.]+)\}")
 CAPTION = re.compile(r"(Figure|Exercise) (\d+\.\d+)\.")
 SECTION = re.compile(r"(\d+\.\d+) ")
+CHAPTER = re.compile(
+    r"\b(?:[Cc]hapter (?P<chapter>\d+)|[Ss]ection (?P<section>(?P<of>\d+)\.\d+))\b"
+)
+NOT_RUNNING_TEXT = (
+    *(nodes.reference, nodes.title, nodes.literal, nodes.literal_block, nodes.raw, nodes.math),
+    *(nodes.math_block, desc_signature, pending_xref),
+)
 KIND = {"Figure": "fig", "Exercise": "ex"}
 
 
@@ -79,6 +88,44 @@ class Citations(SphinxPostTransform):
                 node.replace_self(link)
 
 
+class ChapterLinks(SphinxPostTransform):
+    """ "chapter 6" and "section 3.4" in running text: links, once that chapter is there."""
+
+    default_priority = 900  # after all that makes links
+
+    def run(self, **kwargs) -> None:
+        pages = {
+            int(number[1]): name
+            for name in self.env.found_docs
+            if (number := re.fullmatch(r"chapters/(\d+)_\w+", name))
+        }
+        sections = self.env.get_domain("std").anonlabels
+        for parent in list(self._running_text(self.document)):
+            for text in [child for child in parent if isinstance(child, nodes.Text)]:
+                parent.replace(text, list(self._linked(text.astext(), pages, sections)))
+
+    def _running_text(self, node: nodes.Element) -> Iterator[nodes.Element]:
+        if not isinstance(node, NOT_RUNNING_TEXT):
+            yield node
+            for child in node.children:
+                if isinstance(child, nodes.Element):
+                    yield from self._running_text(child)
+
+    def _linked(self, words: str, pages: dict, sections: dict) -> Iterator[nodes.Node]:
+        end = 0
+        for found in CHAPTER.finditer(words):
+            page, anchor = pages.get(int(found["chapter"] or found["of"])), ""
+            if found["section"]:
+                page, anchor = sections.get(f"sec-{found['section']}", (None, ""))
+            if page in (None, self.env.docname):
+                continue
+            yield nodes.Text(words[end : found.start()])
+            label = nodes.inline("", found[0])
+            yield make_refnode(self.app.builder, self.env.docname, page, anchor, label)
+            end = found.end()
+        yield nodes.Text(words[end:])
+
+
 def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
     """The part of MathJax that the pages, and its own menu for screen readers, can ask for."""
     if exception is not None or app.builder.format != "html":
@@ -96,4 +143,5 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", number_what_is_numbered)
     app.connect("build-finished", copy_mathjax)
     app.add_post_transform(Citations)
+    app.add_post_transform(ChapterLinks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -27,7 +27,7 @@ def claim(text: str, holds: bool | np.bool_ | Tensor) -> None:
 
 
 def close(a: Tensor, b: Tensor, *, tolerance: float = 1e-5) -> bool:
-    """Whether |a - b| ≤ tolerance + 10 tolerance |b| in every entry: equal up to rounding.
+    """Whether a and b differ by no more than ``tolerance (1 + 10 |b|)`` in any entry.
 
     Raises ValueError where the shapes differ: a broadcast would compare what was not meant.
     """
