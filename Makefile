@@ -1,10 +1,10 @@
-# make book · make serve · make test · make mutations · make chapters · make lint · make site-check · make repository URL=…
+# make book · make serve · make test · make mutations · make chapters · make lint · make site-check · make rehearsal · make repository URL=…
 # PYTHON names the interpreter that .venv is made from (3.11 or newer); PORT is for make serve.
 PYTHON ?= python3
 PORT ?= 8000
 RUN := .venv/bin/python
 
-.PHONY: book serve test mutations chapters lint site-check repository clean
+.PHONY: book serve test mutations chapters lint site-check rehearsal repository clean
 .DELETE_ON_ERROR:
 
 book: .venv/ready
@@ -35,6 +35,10 @@ lint: .venv/ready
 # Opens every built page in headless Chromium: no outside host, no error, nothing wider than a phone.
 site-check: .venv/ready
 	@$(RUN) -m tools.site_check
+
+# Opens each committed chapter as Colab does, in an empty environment; CUDA=1 fails without a GPU.
+rehearsal: .venv/ready
+	@$(RUN) -m tools.rehearsal $(if $(CUDA),--cuda)
 
 repository: .venv/ready
 	@$(RUN) -m tools.repository "$$URL"

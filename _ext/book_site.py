@@ -10,7 +10,8 @@ anchors, which ordinary Markdown links reach:
     **Figure 3.1.** What to look at …         a caption, [Figure 3.1](#fig-3.1)
     **Exercise 3.1.** …                       [exercise 3.1](#ex-3.1)
     [Vaswani et al. (2017)](#vaswani2017)     a link to that entry of references.bib
-    chapter 6, section 3.4                    a link, on other pages than that chapter's own
+    chapter 6                                 a link, on other pages than that chapter's own
+    ✓ shuffling the words …                   [shown](#claim-shuffling-the-words-…)
 
 It also serves MathJax from the site itself.
 """
@@ -27,13 +28,14 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
+from transformer.book.claims import anchor_of
+
 BIBLIOGRAPHY = "appendix/bibliography"
 TAG = re.compile(r"\s*\\tag\{([\w.]+)\}")
 CAPTION = re.compile(r"(Figure|Exercise) (\d+\.\d+)\.")
+CLAIM = re.compile(r"^✓ (.+)$", flags=re.MULTILINE)
 SECTION = re.compile(r"(\d+\.\d+) ")
-CHAPTER = re.compile(
-    r"\b(?:[Cc]hapter (?P<chapter>\d+)|[Ss]ection (?P<section>(?P<of>\d+)\.\d+))\b"
-)
+CHAPTER = re.compile(r"\b[Cc]hapter (\d+)\b")
 NOT_RUNNING_TEXT = (
     *(nodes.reference, nodes.title, nodes.literal, nodes.literal_block, nodes.raw, nodes.math),
     *(nodes.math_block, desc_signature, pending_xref),
@@ -65,6 +67,10 @@ def number_what_is_numbered(app: Sphinx, doctree: nodes.document) -> None:
         if caption:
             paragraph["classes"].append(f"book-{caption[1].lower()}")
             anchor(app, paragraph, f"{KIND[caption[1]]}-{caption[2]}")
+    for block in doctree.findall(nodes.literal_block):
+        if "output" in block["classes"]:
+            for text in CLAIM.findall(block.astext()):
+                anchor(app, block, anchor_of(text))
     for section in doctree.findall(nodes.section):
         title = SECTION.match(section[0].astext())
         if title:
@@ -89,7 +95,7 @@ class Citations(SphinxPostTransform):
 
 
 class ChapterLinks(SphinxPostTransform):
-    """ "chapter 6" and "section 3.4" in running text: links, once that chapter is there."""
+    """Makes links of "chapter 6" in running text, once that chapter is there."""
 
     default_priority = 900  # after all that makes links
 
@@ -99,10 +105,9 @@ class ChapterLinks(SphinxPostTransform):
             for name in self.env.found_docs
             if (number := re.fullmatch(r"chapters/(\d+)_\w+", name))
         }
-        sections = self.env.get_domain("std").anonlabels
         for parent in list(self._running_text(self.document)):
             for text in [child for child in parent if isinstance(child, nodes.Text)]:
-                parent.replace(text, list(self._linked(text.astext(), pages, sections)))
+                parent.replace(text, list(self._linked(text.astext(), pages)))
 
     def _running_text(self, node: nodes.Element) -> Iterator[nodes.Element]:
         if not isinstance(node, NOT_RUNNING_TEXT):
@@ -111,17 +116,15 @@ class ChapterLinks(SphinxPostTransform):
                 if isinstance(child, nodes.Element):
                     yield from self._running_text(child)
 
-    def _linked(self, words: str, pages: dict, sections: dict) -> Iterator[nodes.Node]:
+    def _linked(self, words: str, pages: dict[int, str]) -> Iterator[nodes.Node]:
         end = 0
         for found in CHAPTER.finditer(words):
-            page, anchor = pages.get(int(found["chapter"] or found["of"])), ""
-            if found["section"]:
-                page, anchor = sections.get(f"sec-{found['section']}", (None, ""))
+            page = pages.get(int(found[1]))
             if page in (None, self.env.docname):
                 continue
             yield nodes.Text(words[end : found.start()])
             label = nodes.inline("", found[0])
-            yield make_refnode(self.app.builder, self.env.docname, page, anchor, label)
+            yield make_refnode(self.app.builder, self.env.docname, page, "", label)
             end = found.end()
         yield nodes.Text(words[end:])
 

@@ -7,6 +7,8 @@ import torch
 
 from transformer.attention import attention
 from transformer.book import claim, close, figures, minimise, show
+from transformer.book.claims import anchor_of
+from transformer.recurrent import RNN
 
 
 @pytest.mark.parametrize("holds", [True, np.bool_(True), torch.tensor(True)])
@@ -38,6 +40,10 @@ def test_a_claim_needs_a_truth_value(holds, unchecked):
 def test_a_claim_needs_one_line_of_text(text, unchecked):
     with pytest.raises(ValueError, match="text must be one line that states the claim, got"):
         claim(text, True)
+
+
+def test_a_claim_is_reached_by_its_words():
+    assert anchor_of("W_Q Kᵀ, for 3 seeds: √64 ≤ 8.") == "claim-w-q-k-for-3-seeds-64-8"
 
 
 def test_close_is_equality_up_to_rounding():
@@ -102,6 +108,15 @@ def test_show_displays_the_source_on_disk(monkeypatch):
     assert first.startswith("```python\n# transformer/attention.py\ndef attention(\n")
     assert first.endswith("    return weights @ v\n```")
     assert "def heatmap(" in second
+
+
+def test_show_moves_a_method_to_the_left_edge(monkeypatch):
+    shown = []
+    monkeypatch.setattr("transformer.book.source.display", shown.append)
+    show(RNN.advance)
+    lines = shown[0].data.splitlines()
+    assert lines[2].startswith("def advance(")
+    assert lines[-2].startswith("    return ")
 
 
 @functools.wraps(attention)

@@ -11,7 +11,9 @@ import nbformat
 import pytest
 import yaml
 
-from tools.chapters import CHAPTERS, METADATA, ROOT, code_cells, set_up_source, stamp
+from tools.chapters import CHAPTERS, LEDGER, METADATA, ROOT, code_cells, set_up_source, stamp
+from tools.ledger import ledger
+from transformer.book.claims import anchor_of
 
 MEGABYTES = 1.5
 PATH = re.compile(r"(?<![\w.:/])/(?:home|Users|root|tmp|var|usr|opt|mnt|content)/|[A-Z]:\\\\Users")
@@ -212,10 +214,20 @@ def test_each_claim_is_made_where_it_stands_and_could_fail(notebook):
         assert made == 0 or claims_of(cell), f"{cell.id} prints a tick without a claim"
 
 
+def claimed(path):
+    """What a chapter's cells printed with a tick."""
+    cells = code_cells(nbformat.read(path, as_version=4))
+    text = "".join(o.text for c in cells for o in c.outputs if o.output_type == "stream")
+    return re.findall(r"^✓ (.+)$", text, flags=re.M)
+
+
 def test_no_claim_is_made_twice():
-    claims = []
-    for path in CHAPTERS:
-        cells = code_cells(nbformat.read(path, as_version=4))
-        text = "".join(o.text for c in cells for o in c.outputs if o.output_type == "stream")
-        claims += re.findall(r"^✓ (.+)$", text, flags=re.M)
-    assert len(set(claims)) == len(claims) > 0
+    anchors = [anchor_of(text) for path in CHAPTERS for text in claimed(path)]
+    assert len(set(anchors)) == len(anchors) > 0
+
+
+def test_the_ledger_lists_every_claim_once_and_nothing_else():
+    page = LEDGER.read_text(encoding="utf-8")
+    linked = re.findall(r"^\| \d+\.\d+ \| \[.+\]\(#(claim-[a-z0-9-]+)\) \|$", page, flags=re.M)
+    assert linked == [anchor_of(text) for path in CHAPTERS for text in claimed(path)]
+    assert page == ledger(CHAPTERS), "the ledger is out of date: run make chapters"

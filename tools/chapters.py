@@ -18,8 +18,11 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 from nbformat import NotebookNode
 
+from tools.ledger import ledger
+
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
+LEDGER = ROOT / "appendix" / "ledger.md"
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
@@ -103,6 +106,10 @@ def save(notebook: NotebookNode, path: Path) -> None:
     temporary.replace(path)
 
 
+def save_ledger() -> None:
+    LEDGER.write_text(ledger(CHAPTERS), encoding="utf-8")
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make chapters", description=__doc__.splitlines()[0])
     parser.add_argument("--all", action="store_true", help="run the fresh ones as well")
@@ -126,6 +133,7 @@ def main(arguments: list[str] | None = None) -> int:
         print(
             f"{path.name}: {len(code_cells(notebook))} cells, {time.perf_counter() - start:.0f} s"
         )
+    save_ledger()
     return 0
 
 

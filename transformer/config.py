@@ -92,7 +92,7 @@ class TransformerConfig:
 
     @classmethod
     def base(cls, src_vocab_size: int, tgt_vocab_size: int, **changes) -> "TransformerConfig":
-        """The paper's base model, 65 million parameters with its 37,000 tokens; Table 3."""
+        """The paper's base model, 63 million parameters with its 37,000 tokens; Table 3 says 65."""
         return cls(src_vocab_size, tgt_vocab_size, **changes)
 
     @classmethod

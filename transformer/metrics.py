@@ -68,7 +68,7 @@ def bleu(
 def alignment_from_attention(
     weights: Float[Tensor, "B T S"], *, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T+1"]
 ) -> list[Alignment]:
-    """To each target word, the source word that it attends to most; chapter 12.
+    """To each target word, the source word that it attends to most; chapter 2.
 
     Row t of ``weights`` belongs to the decoder's input at position t, tgt[:, t], and predicts
     tgt[:, t + 1], which is target word t, as <bos> stands in front. Source word s is src[:, s].
@@ -93,7 +93,7 @@ def alignment_accuracy(
     src: Int[Tensor, "B S"],
     tgt: Int[Tensor, "B T+1"],
 ) -> float:
-    """The share of target words that attend most to one of their gold partners; chapter 12.
+    """The share of target words that attend most to one of their gold partners; chapter 2.
 
     Of all sentences together. Words without a gold partner are left out; indices are those of
     :func:`alignment_from_attention`.

@@ -1,4 +1,4 @@
-"""Two tasks of random symbols, as many as training asks for: copy and reversal (chapter 9)."""
+"""Two tasks of random symbols, as many as training asks for: copy and reversal (chapter 1)."""
 
 import torch
 from torch import Generator
@@ -12,7 +12,7 @@ FIRST_SYMBOL = max(PAD_ID, BOS_ID, EOS_ID, UNK_ID) + 1
 def copy_batch(
     batch_size: int, vocab_size: int, *, min_length: int, max_length: int, generator: Generator
 ) -> Batch:
-    """Random sequences whose translation is the sequence itself; chapter 9.
+    """Random sequences whose translation is the sequence itself; chapter 1.
 
     Symbols are 4 … ``vocab_size`` - 1; lengths are uniform, in symbols, without bos and eos.
     ``src`` is ``max_length`` + 1 wide, ``tgt`` ``max_length`` + 2.

@@ -1,5 +1,7 @@
 """Claims that are executed where they are made, and what "equal" means in them."""
 
+import re
+
 import numpy as np
 import torch
 from torch import Tensor
@@ -24,6 +26,11 @@ def claim(text: str, holds: bool | np.bool_ | Tensor) -> None:
     if not holds:
         raise AssertionError(text)
     print(f"✓ {text}")
+
+
+def anchor_of(text: str) -> str:
+    """Where the book's pages link to find the claim ``text``: "One, two" is claim-one-two."""
+    return "claim-" + re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def close(a: Tensor, b: Tensor, *, tolerance: float = 1e-5) -> bool:

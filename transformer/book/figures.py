@@ -43,16 +43,17 @@ def use_style() -> None:
 def heatmap(
     axes: Axes,
     matrix: Float[Tensor, "T S"],
-    rows: Sequence[str] = (),
-    columns: Sequence[str] = (),
+    rows: Sequence[str | int] = (),
+    columns: Sequence[str | int] = (),
     *,
     digits: int | None = 2,
     **options,
 ) -> None:
     """Draw ``matrix`` with a row for each query and a column for each key.
 
-    ``rows`` and ``columns`` are the tick labels. Each cell carries its value with so many
-    ``digits`` after the point; None leaves the numbers out. ``options`` go to ``imshow``.
+    ``rows`` and ``columns`` are the tick labels; ``axes.set_xticks(places, labels)`` replaces them,
+    both at once. Each cell carries its value with so many ``digits`` after the point; None leaves
+    the numbers out. ``options`` go to ``imshow``.
     """
     pixels = matrix.detach().float().cpu().numpy()
     image = axes.imshow(pixels, **({"aspect": "auto"} | options))

@@ -2,6 +2,7 @@
 
 import inspect
 import sys
+import textwrap
 from collections.abc import Callable
 
 from IPython.display import Markdown, display
@@ -15,7 +16,7 @@ def show(*things: Callable | type) -> None:
     for thing in things:
         if not _is_the_packages(thing):
             raise ValueError(f"thing must be a function or class of the package, got {thing!r}")
-        source = inspect.getsource(inspect.unwrap(thing))
+        source = textwrap.dedent(inspect.getsource(inspect.unwrap(thing)))
         path = thing.__module__.replace(".", "/")
         display(Markdown(f"```python\n# {path}.py\n{source}```"))
 

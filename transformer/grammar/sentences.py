@@ -1,4 +1,4 @@
-"""A grammar that writes English and French side by side (chapter 9).
+"""A grammar that writes English and French side by side (chapters 2 and 9).
 
 Each English sentence has one translation, for "you" is tu and, like "i", "we" and "they", a man
 or men; "he" and "she" are people or animals. Every word is linked to its translation as
@@ -56,7 +56,7 @@ class Phrase(NamedTuple):
 def grammar_pairs(
     n: int, *, seed: int, split: Literal["train", "test"] = "train"
 ) -> list[AlignedPair]:
-    """``n`` sentences with their translations and gold alignments; chapter 9.
+    """``n`` sentences with their translations and gold alignments; chapter 2.
 
     The same on every machine. The adjectives and verbs that are :func:`held_out` from a noun never
     describe it, nor have it as object (or, without an object, as subject), in "train"; in every

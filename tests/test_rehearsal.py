@@ -1,0 +1,172 @@
+"""What make rehearsal says of a chapter that runs, fails, loses a tick, or replaces PyTorch."""
+
+import os
+import subprocess
+import sys
+import venv
+import zipfile
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tools import rehearsal
+from tools.chapters import ROOT, repository, set_up_source
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="make and sh are not Windows's")
+BACKEND = """\
+import zipfile
+
+def build_wheel(folder, config_settings=None, metadata_directory=None):
+    with zipfile.ZipFile(f"{folder}/transformer_book-1-py3-none-any.whl", "w") as wheel:
+        wheel.write("transformer.py")
+        information = "Metadata-Version: 2.1\\nName: transformer-book\\nVersion: 1\\n"
+        wheel.writestr("transformer_book-1.dist-info/METADATA", information)
+        tag = "Wheel-Version: 1.0\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n"
+        wheel.writestr("transformer_book-1.dist-info/WHEEL", tag)
+        wheel.writestr("transformer_book-1.dist-info/RECORD", "")
+    return "transformer_book-1-py3-none-any.whl"
+"""
+PROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n'
+
+
+def notebook(**cells):
+    """A chapter of code cells, each given as its source and what is committed as its output."""
+    code = []
+    for name, (source, text) in cells.items():
+        outputs = [nbformat.v4.new_output("stream", text=text)] if text else []
+        code.append(nbformat.v4.new_code_cell(source, id=name, outputs=outputs))
+    return nbformat.v4.new_notebook(cells=code)
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory):
+    """An environment that borrows what the tests have, though not the package, by its path."""
+    folder = tmp_path_factory.mktemp("rehearsal") / "environment"
+    venv.create(folder, symlinks=True)
+    (site,) = folder.glob("lib/python*/site-packages")
+    borrowed = [path for path in sys.path if path.endswith("-packages")]
+    (site / "borrowed.pth").write_text("\n".join(borrowed), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """A repository of a small package and two chapters, of which the second fails."""
+    folder = tmp_path_factory.mktemp("book")
+    good = notebook(
+        setup=(set_up_source(), ""),
+        alone=("import os\nprint('✓', os.listdir())", "✓ ['01_good.ipynb']\n"),
+        package=("import transformer\nprint(transformer.TICK)", "✓ as committed\n"),
+        ignored=("print('✓ fast')", "✓ slow\n"),
+    )
+    good.cells[3].metadata["tags"] = ["nbval-ignore-output"]
+    bad = notebook(
+        setup=("print('installs nothing')", ""),
+        kept=("print('✓ kept')", "✓ kept\n"),
+        lost=("print('1 ✓')", "✓ lost\n1 ✓\n"),
+        fails=("1 / 0", ""),
+        late=("print('never')", "✓ late\n"),
+    )
+    (folder / "chapters").mkdir()
+    nbformat.write(good, folder / "chapters" / "01_good.ipynb")
+    nbformat.write(bad, folder / "chapters" / "02_bad.ipynb")
+    package = "TICK = '✓ as committed'"
+    files = {"pyproject.toml": PROJECT, "backend.py": BACKEND, "transformer.py": package}
+    for name, text in files.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    author = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    commit = [*author, "commit", "-q", "--allow-empty", "-m"]
+    for command in (["init", "-q"], [*commit, "None yet"], ["add", "."], [*commit, "A book"]):
+        subprocess.run(["git", *command], cwd=folder, check=True)
+    (folder / "transformer.py").write_text("TICK = '✓ not committed'", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def rehearse(book, environment, monkeypatch):
+    """make rehearsal in that repository and environment, where PYTHONPATH knows the package."""
+    monkeypatch.setattr(rehearsal, "ROOT", book)
+    monkeypatch.setattr(rehearsal, "make_environment", lambda path: path.symlink_to(environment))
+    monkeypatch.setenv("PYTHONPATH", str(book))
+    return rehearsal.main
+
+
+def test_a_chapter_that_runs_alone_with_what_is_committed(rehearse, capsys):
+    assert rehearse(["chapters/01_good.ipynb"]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == "Rehearsing what is committed; the rest takes no part."
+    assert second.startswith("01_good.ipynb: ok, ")
+
+
+def test_a_cell_that_fails_and_a_tick_that_is_lost(rehearse, capsys):
+    assert rehearse(["02_bad.ipynb"]) == 1
+    _, first, *wrong = capsys.readouterr().out.splitlines()
+    assert first.startswith("02_bad.ipynb: failed, ")
+    assert wrong[0] == "    cell fails: ZeroDivisionError: division by zero"
+    assert wrong[1].startswith("    the set-up cell did not install commit ")
+    assert wrong[1].endswith("; it printed: installs nothing")
+    assert wrong[2:] == ["    cell lost: committed is ['✓ lost'], but it prints []"]
+
+
+def test_a_chapter_that_is_not_committed(rehearse, book, capsys):
+    nbformat.write(notebook(), book / "chapters" / "03_new.ipynb")
+    with pytest.raises(SystemExit):
+        rehearse(["chapters/03_new.ipynb"])
+    assert "no committed chapter is named 03_new.ipynb" in capsys.readouterr().err
+
+
+def test_a_shallow_clone_is_refused(rehearse, book, tmp_path, monkeypatch, capfd):
+    command = ["git", "clone", "-q", "--depth", "1", book.as_uri(), tmp_path / "shallow"]
+    subprocess.run(command, check=True)
+    monkeypatch.setattr(rehearsal, "ROOT", tmp_path / "shallow")
+    with pytest.raises(SystemExit, match=r"^Stopped, for the reason above: git clone "):
+        rehearse(["none.ipynb"])
+    assert "source repository is shallow" in capfd.readouterr().err
+
+
+def test_no_cuda(rehearse, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with pytest.raises(SystemExit, match=r"^CUDA is not visible to PyTorch 2\."):
+        rehearse(["--cuda"])
+
+
+def test_a_replaced_torch(environment, book, tmp_path):
+    wheel = tmp_path / "torch-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(wheel, "w") as file:
+        information = "Metadata-Version: 2.1\nName: torch\nVersion: 1.0\n"
+        file.writestr("torch-1.0.dist-info/METADATA", information)
+        file.writestr("torch-1.0.dist-info/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n")
+        file.writestr("torch-1.0.dist-info/RECORD", "")
+    path = tmp_path / "03_torch.ipynb"
+    nbformat.write(notebook(setup=(f"%pip install --quiet --no-index {wheel}", "")), path)
+    before = sorted(environment.rglob("*"))
+    wrong = rehearsal.rehearse(path, environment, book)[1]
+    assert wrong.startswith("the set-up cell replaced torch 2.")
+    assert " by torch 1.0 " in wrong
+    assert sorted(environment.rglob("*")) == before  # the next chapter starts from what was there
+
+
+def test_a_cell_that_takes_too_long(environment, book, tmp_path, monkeypatch):
+    monkeypatch.setattr(rehearsal, "LIMIT", 1)
+    chapter = notebook(quick=("import time", ""), slow=("time.sleep(60)", ""))
+    (tmp_path / "content").mkdir()
+    wrong = rehearsal.run(chapter, tmp_path / "content", environment / "bin" / "python", book)
+    assert wrong == ["cell slow: A cell timed out while it was being executed, after 1 seconds."]
+
+
+def test_what_git_was_told_already_stays(monkeypatch):
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.abbrev")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "9")
+    environment = rehearsal.variables(Path(sys.executable), Path("/a b"))
+    listed = subprocess.run(
+        ["git", "config", "--list"], env=environment, capture_output=True, text=True, check=True
+    )
+    assert "core.abbrev=9" in listed.stdout
+    assert f"url./a b.insteadof={repository()}" in listed.stdout
+
+
+def test_all_that_is_given_is_pinned():
+    pinned = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    assert all(f"\n{name}==" in pinned for name in rehearsal.GIVEN)

@@ -1,0 +1,43 @@
+"""The ledger: every claim that the chapters make, with a link to where it is executed."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import nbformat
+from nbformat import NotebookNode
+
+from transformer.book.claims import anchor_of
+
+HEAD = """\
+# Ledger of claims
+
+Every claim of the book, {n} in all, each linked to the place where it is executed. \
+`make chapters` writes this page from what the chapters print.
+"""
+
+
+def claims(notebook: NotebookNode) -> list[str]:
+    """What a chapter claims, in its order."""
+    outputs = (o for c in notebook.cells for o in c.get("outputs", []))
+    printed = "".join(o.text for o in outputs if o.output_type == "stream")
+    return re.findall(r"^✓ (.+)$", printed, flags=re.M)
+
+
+def title(notebook: NotebookNode) -> str:
+    return notebook.cells[0].source.splitlines()[0].removeprefix("# ")
+
+
+def ledger(paths: list[Path]) -> str:
+    """The page ``appendix/ledger.md``, in Markdown."""
+    chapters = [nbformat.read(path, as_version=4) for path in paths]
+    n = sum(len(claims(chapter)) for chapter in chapters)
+    return HEAD.format(n=n) + "".join(line for chapter in chapters for line in _section(chapter))
+
+
+def _section(notebook: NotebookNode) -> Iterator[str]:
+    chapter = title(notebook).partition(".")[0]
+    yield f"\n## Chapter {title(notebook)}\n\n| no. | claim |\n|---|---|\n"
+    for number, text in enumerate(claims(notebook), start=1):
+        words = re.sub(r"([\\`*_{}\[\]<>|$])", r"\\\1", text)
+        yield f"| {chapter}.{number} | [{words}](#{anchor_of(text)}) |\n"
