@@ -57,9 +57,10 @@ def stamp(notebook: NotebookNode) -> dict[str, str]:
     changes nothing that a chapter computes.
     """
     made_from = hashlib.sha256()
-    for path in sorted((ROOT / "transformer").rglob("*.py")):
+    for path in sorted((ROOT / "transformer").rglob("*")):
         name = path.relative_to(ROOT).as_posix()
-        if "/." not in name:  # an editor's checkpoints are not the package
+        # an editor's checkpoints are not the package
+        if path.suffix in (".py", ".js", ".css") and "/." not in name:
             made_from.update(name.encode() + b"\0" + path.read_bytes())
     cells = code_cells(notebook)
     sources = [cell.source for cell in cells if cell.id != "set-up"]

@@ -66,7 +66,11 @@ def serve(folder: Path) -> tuple[http.server.ThreadingHTTPServer, str]:
         def log_message(self, *args) -> None:
             pass
 
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
+    class Server(http.server.ThreadingHTTPServer):
+        def handle_error(self, *_) -> None:
+            """Silence: a browser may leave a page before all of a file has come."""
+
+    server = Server(("127.0.0.1", 0), partial(Quiet, directory=folder))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server, f"http://127.0.0.1:{server.server_port}/"
 
