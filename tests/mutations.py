@@ -172,12 +172,12 @@ warm-up off by one: step * warmup**-1.5 ⇒ (step - 1) * warmup**-1.5
 labels not shifted: labels, pad_id = batch.tgt[:, 1:] ⇒ labels, pad_id = batch.tgt[:, :-1]
 mean of the batches' means: / n_tokens.clamp(min=1) ⇒ / batch.n_tokens / self.accumulate
 not times the processes | test_command_line.py -k torchrun: scale(loss * _world()) ⇒ scale(loss)
-seeded at the first step only: torch.manual_seed(random ⇒ number == 1 and torch.manual_seed(random
+seeded at the first step only: self._reseed(number) ⇒ number == 1 and self._reseed(number)
 every step the same dropout: f"{self.seed} {number} {_rank()}" ⇒ f"{self.seed} {_rank()}"
-gradients not cut: nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm) ⇒ pass
+gradients not cut: nn.utils.clip_grad_norm_(self.parameters, self.clip_norm) ⇒ pass
 gradients cut before they are unscaled: self.scaler.unscale_(self.optimizer) ⇒ pass
 gradients never cleared: self.optimizer.zero_grad() ⇒ pass
-trains without dropout: self.model.train() ⇒ pass
+trains without dropout: self.forward = self.model.train() ⇒ self.forward = self.model.eval()
 measured with smoothing: smoothing=0.0, pad_id=model.pad_id ⇒ smoothing=0.1, pad_id=model.pad_id
 last step done twice: range(done + 1, n_steps + 1) ⇒ range(max(done, 1), n_steps + 1)
 

@@ -257,7 +257,7 @@ def test_gold_is_marked_by_a_shape_and_counted_as_the_metric_counts(opened):
             choose(page, "Head").select_option(head)
             last = weights(rounded(sentence.maps["cross"]))[-1:].float()
             share = alignment_accuracy(last, [pair.alignment], src=ids[0], tgt=tgt)
-            text = f"{round(share * linked)} of the {linked} words"
+            text = f"that have one, {round(share * linked)} of {linked} look most at it"
             assert text in page.locator(".title").inner_text()
         assert page.get_by_role("table").get_by_role("img", name="gold").count() == len(
             pair.alignment

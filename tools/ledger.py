@@ -12,8 +12,10 @@ from transformer.book.claims import anchor_of
 HEAD = """\
 # Ledger of claims
 
-Every claim of the book, {n} in all, each linked to the place where it is executed. \
-`make chapters` writes this page from what the chapters print.
+Each line is a claim: a sentence that a chapter states and tests, in the line of code behind the \
+link. Were it false, the chapter would stop there with an error. "For three seeds" means that it \
+was tested from three random starts and held for each. There are {n}; `make chapters` writes this \
+page from what the chapters print.
 """
 
 

@@ -129,12 +129,12 @@ class Seq2Seq(EncoderDecoder):
 
 
 class AttentionSeq2Seq(EncoderDecoder):
-    """s_i = f(s_{i-1}, y_{i-1}, c_i), where c_i = Σ_j α_ij h_j looks the source up at every word.
+    """s_t = f(s_{t-1}, y_{t-1}, c_t), where c_t = Σ_j a_tj h_j looks the source up at every word.
 
     Bahdanau et al. (2015), Eq. 4 to 6 and appendix A; chapter 2. The memory holds all h_j, from a
-    bidirectional encoder with half of ``hidden_size`` each way. α_i is the softmax of the ``score``
-    between s_{i-1} and the h_j: theirs, "additive", or one of Luong et al. (2015). The logits are
-    linear in s_i and c_i, without the paper's maxout layer.
+    bidirectional encoder with half of ``hidden_size`` each way. a_t is the softmax of the ``score``
+    between s_{t-1} and the h_j: theirs, "additive", or one of Luong et al. (2015). The logits are
+    linear in s_t and c_t, without the paper's maxout layer.
 
     Raises ValueError as :class:`Seq2Seq`, and for an odd ``hidden_size`` or an unknown ``score``.
     """
@@ -176,7 +176,7 @@ class AttentionSeq2Seq(EncoderDecoder):
         return RecurrentState(self.W_s(leftward).tanh(), keys, memory, src != self.pad_id)
 
     def attend(self, state: RecurrentState) -> Float[Tensor, "B S"]:
-        """α_i, from the decoder's state before it writes word i; zeros at padding."""
+        """a_t, from the decoder's state before it writes word t; zeros at padding."""
         keys, _, mask = state.source
         query = state.state[:, None, : self.decoder.hidden_size]  # (B, 1, hidden)
         scores = self.score(query, keys)  # (B, 1, S)
@@ -189,7 +189,7 @@ class AttentionSeq2Seq(EncoderDecoder):
         return torch.cat([s, context], dim=-1)
 
     def alignment(self, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]) -> Float[Tensor, "B T S"]:
-        """α: row t holds the weights with which the word after ``tgt[:, t]`` is chosen."""
+        """A: row t holds the weights with which the word after ``tgt[:, t]`` is chosen."""
         state = self.start(self.encode(src), src)
         rows = []
         for y in self._read_target(tgt, src):

@@ -110,7 +110,7 @@ function build(host, style, data) {
       hover(button, t);
       group.append(button);
     });
-    const form = now.next ? " (read → to write next)" : "";
+    const form = now.next ? " (word read → word to write)" : "";
     const legend = make("legend", {}, `Choose the word that looks${form}`);
     const fieldset = make("fieldset", {}, legend, group);
     const heading = make("p", { class: "heading", id: "heading" }, "Words that are looked at");
@@ -150,8 +150,8 @@ function build(host, style, data) {
       const linked = now.rows.map((_, t) => partners(now, t)).map((gold, t) => [gold, t]);
       const counted = linked.filter(([gold]) => gold.length);
       const right = counted.filter(([gold, t]) => gold.includes(strongest(now, t, isWord)[0]));
-      text.push(" ", mark(), ` is the gold alignment: ${right.length} of the ${counted.length} `);
-      text.push("words that have one look most at it, <eos> aside.");
+      text.push(" ", mark(), " is the gold alignment. Of the words to write that have one, ");
+      text.push(`${right.length} of ${counted.length} look most at it, <eos> aside.`);
     }
     return text;
   }

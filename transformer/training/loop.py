@@ -121,8 +121,9 @@ class _Step:
     def __post_init__(self):
         self.dtype = autocast_dtype(self.device, self.precision)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.dtype == torch.float16)
-        self.optimizer = paper_optimizer(self.model.parameters())
-        self.forward = self.model
+        self.parameters = list(self.model.parameters())
+        self.optimizer = paper_optimizer(self.parameters)
+        self.forward = self.model.train()
         if _world() > 1:
             devices = [self.device] if self.device.type == "cuda" else None
             self.forward = DistributedDataParallel(self.model, devices, broadcast_buffers=False)
@@ -132,8 +133,7 @@ class _Step:
     def __call__(self, number: int) -> Tensor:
         """Step ``number``, from 1; returns the mean loss of its tokens, in nats."""
         self.optimizer.zero_grad()  # whatever an interrupted step, or the caller, left
-        torch.manual_seed(random.Random(f"{self.seed} {number} {_rank()}").getrandbits(32))
-        self.model.train()
+        self._reseed(number)
         first = (number - 1) * self.accumulate
         batches = [self.batches(first + i) for i in range(self.accumulate)]
         n_tokens = self._sum(sum(_count(batch, self.model.pad_id) for batch in batches))
@@ -146,6 +146,13 @@ class _Step:
         self._update(self.schedule(number))
         return self._sum(total)
 
+    def _reseed(self, number: int) -> None:
+        """What step ``number`` draws depends on nothing else."""
+        seed = random.Random(f"{self.seed} {number} {_rank()}").getrandbits(32)
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed asks every kind of device
+        if self.device.type == "cuda":
+            torch.cuda.manual_seed_all(seed)
+
     def _loss(self, batch: Batch) -> Tensor:
         with torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None):
             logits = self.forward(batch.src, batch.tgt[:, :-1])
@@ -157,7 +164,7 @@ class _Step:
             group["lr"] = learning_rate
         if self.clip_norm is not None:
             self.scaler.unscale_(self.optimizer)
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.clip_norm)
+            nn.utils.clip_grad_norm_(self.parameters, self.clip_norm)
         self.scaler.step(self.optimizer)
         self.scaler.update()
 
