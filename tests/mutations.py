@@ -201,6 +201,29 @@ held-out pairs in train: == (split == "test") ⇒ >= (split == "test")
 # grammar/alignment.py | test_grammar.py
 contractions lose a link: units = units | done.pop()[1] ⇒ units = done.pop()[1]
 elided before an aspirated h: and not word.startswith(ASPIRATED) ⇒
+
+# book/explorer.py | test_explorer.py
+words as markup: escape(word)}</th>' ⇒ word}</th>'
+sentences that end the script: .replace("<", "\\u003c") ⇒
+percents cut off: (w * 100 + SCALE // 2) // SCALE ⇒ (w * 100) // SCALE
+gold marks turned round: {(j, i): "&nbsp;◆" ⇒ {(i, j): "&nbsp;◆"
+dropout in the maps: with evaluating(model), record_attention(model) ⇒
+    with record_attention(model)
+labels in place of inputs: torch.tensor([tgt[:-1]], device=device) ⇒
+    torch.tensor([tgt[1:]], device=device)
+a head too many: 0 <= head < sizes[kind][1] ⇒ 0 <= head <= sizes[kind][1]
+links past the end: 0 <= j < T ⇒ 0 <= j <= T
+weights of any size: not (low >= 0 and high <= 1.01) ⇒ False
+
+# book/explorer.js | test_explorer_browser.py
+sum over heads: / heads.length; ⇒ ;
+French where English stands: quoted(now.columns[s], now.columnLang), after ⇒
+    quoted(now.columns[s], now.rowLang), after
+least looked at first: row[b] - row[a] ⇒ row[a] - row[b]
+gold of another word: gold.includes(s) ? [mark()] ⇒ gold.includes(t) ? [mark()]
+rows that cannot be chosen: line.addEventListener("click", () => pick(t)); ⇒
+deaf to dark mode: : system.matches); ⇒ : false);
+no status to be read out: role: "status" ⇒ role: "note"
 """
 
 
