@@ -28,9 +28,11 @@ METADATA = {
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
 }
 SET_UP = """\
-# On Colab this installs the book's package; elsewhere it is there already.
+# One thread, as for the stored outputs. On Colab this installs the book's package, too.
+import os
 from importlib.util import find_spec
 
+os.environ["OMP_NUM_THREADS"] = "1"  # read when torch is imported
 if find_spec("transformer") is None:
     %pip install --quiet "git+{url}"
 """
