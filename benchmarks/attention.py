@@ -12,7 +12,8 @@ import torch
 from torch import Tensor
 
 from benchmarks import measure
-from transformer.attention import attention, fused_attention
+from transformer.attention import attention
+from transformer.fused import fused_attention
 
 BATCH, HEADS, D_K = 4, 8, 64
 ATTEND = {"fused": fused_attention, "reference": attention}

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from torch.testing import assert_close
 
 from tests.oracles import attention_by_loops
-from transformer.attention import attention, attention_weights, fused_attention
+from transformer.attention import attention, attention_weights
+from transformer.fused import fused_attention
 
 BOTH = pytest.mark.parametrize("attend", [attention, fused_attention])
 B, H, T, S, D_K, D_V = 2, 3, 4, 5, 6, 7  # all different, so that no swapped axis goes unseen

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.batches import Batch, BucketedBatches, make_batch, pad, padding_share
+from transformer.data.batches import Batch, BucketedBatches, make_batch, pad, padding_share
 
 
 def some_examples(n, *, longest=12, seed=0):

@@ -12,7 +12,7 @@ from torch.testing import assert_close
 
 from transformer.config import TransformerConfig
 from transformer.model import Transformer
-from transformer.tasks import copy_batch
+from transformer.data.tasks import copy_batch
 from transformer.training import (
     checkpoint,
     fit,

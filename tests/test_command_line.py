@@ -1,4 +1,4 @@
-"""``python -m transformer.training`` and ``transformer.translate``, alone and under torchrun."""
+"""``python -m transformer.training`` and ``transformer.decoding.translate``, alone and under torchrun."""
 
 import gzip
 import io
@@ -10,10 +10,10 @@ import pytest
 
 from tools.chapters import ROOT
 from transformer import translate as translate_module
-from transformer.grammar import grammar_pairs
+from transformer.data.grammar import grammar_pairs
 from transformer.training.__main__ import main
 from transformer.training.checkpoint import checkpoints, load_transformer
-from transformer.translate import load_tokenizers, translate
+from transformer.decoding.translate import load_tokenizers, translate
 
 QUICK = ["--preset", "tiny", "--device", "cpu", "--quiet", "--batch-size", "8", "--max-len", "24"]
 GRAMMAR = ["--pairs", "60", "--steps", "4", "--save-every", "2", *QUICK]
@@ -200,7 +200,7 @@ def test_two_processes_under_torchrun_learn_as_one_with_twice_the_batch(tmp_path
     assert done.stdout.count("train: 200 pairs") == 1
 
 
-# transformer.translate
+# transformer.decoding.translate
 
 
 def test_translates_in_order_with_empty_lines_where_they_were(trained):

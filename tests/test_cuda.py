@@ -5,13 +5,14 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing import assert_close
 
-from transformer.attention import attention, fused_attention
+from transformer.attention import attention
+from transformer.fused import fused_attention
 from transformer.config import TransformerConfig
 from transformer.decoding import beam_search, greedy_decode
-from transformer.device import Timer
+from transformer.runtime import Timer
 from transformer.masks import causal_mask, padding_mask
 from transformer.model import Transformer
-from transformer.tasks import copy_batch
+from transformer.data.tasks import copy_batch
 from transformer.training import fit, smoothed_cross_entropy, warmup_schedule
 
 pytestmark = pytest.mark.cuda

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 
-from transformer.device import Timer, autocast_dtype, default_device, seed_everything
+from transformer.runtime import Timer, autocast_dtype, default_device, seed_everything
 
 CPU = torch.device("cpu")
 

@@ -10,10 +10,10 @@ from tools.site_check import LOADS
 from transformer.book import figures
 from transformer.book.explorer import SCALE, TITLES, Explored, explore, from_model
 from transformer.config import TransformerConfig
-from transformer.grammar import grammar_pairs, grammar_vocabularies
+from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.model import Transformer
 from transformer.multihead import record_attention
-from transformer.text import BOS_ID, EOS_ID
+from transformer.data.tokens import BOS_ID, EOS_ID
 
 SOURCE, TARGET = ["the", "black", "cat", "<eos>"], ["<bos>", "le", "chat", "noir", "<eos>"]
 HOSTILE = ("<b>", "</script>", "<!--", '"', "'", "&amp;", "\\", "$x$", "\u2028")

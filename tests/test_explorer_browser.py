@@ -10,7 +10,7 @@ from tests.test_explorer import HOSTILE, SCALE, SOURCE, TARGET, cat, explored
 from tools.site_check import SCREENS, browser_path
 from transformer.book.explorer import Explored, explore, from_model
 from transformer.config import TransformerConfig
-from transformer.grammar import grammar_pairs, grammar_vocabularies
+from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.metrics import alignment_accuracy
 from transformer.model import Transformer
 

@@ -6,10 +6,11 @@ from functools import cache
 
 import pytest
 
-from transformer.grammar import SOURCE_WORDS, TARGET_WORDS, grammar_pairs, held_out
-from transformer.grammar.alignment import aligned, unit
-from transformer.grammar.lexicon import ADJECTIVES, NOUNS, VERBS
-from transformer.text import UNK_ID, Vocabulary
+from transformer.data.grammar import SOURCE_WORDS, TARGET_WORDS, grammar_pairs, held_out
+from transformer.data.grammar.alignment import aligned, unit
+from transformer.data.grammar.lexicon import ADJECTIVES, NOUNS, VERBS
+from transformer.data.text import Vocabulary
+from transformer.data.tokens import UNK_ID
 
 # English = French : source-target links
 GOLDEN = """

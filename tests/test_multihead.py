@@ -7,7 +7,8 @@ from torch.testing import assert_close
 
 from tests.oracles import attention_by_loops, torch_attention
 from transformer.masks import causal_mask, padding_mask
-from transformer.multihead import KeyValueCache, MultiHeadAttention, record_attention
+from transformer.cache import KeyValueCache
+from transformer.multihead import MultiHeadAttention, record_attention
 
 B, T, S, D, H = 3, 5, 7, 12, 4
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.parallel import Report, encode_pairs, read_parallel
-from transformer.text import BytePairEncoding, Vocabulary
+from transformer.data.parallel import Report, encode_pairs, read_parallel
+from transformer.data.text import BytePairEncoding, Vocabulary
 
 LINES = ["the cat sat on the mat", "the dog sat on the cat", "ein weißer Hund schläft", "猫が好き"]
 BPE = BytePairEncoding.train(LINES * 3, vocab_size=330)

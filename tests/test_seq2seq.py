@@ -3,7 +3,7 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
-from transformer.seq2seq import AttentionSeq2Seq, Seq2Seq
+from transformer.recurrent import AttentionSeq2Seq, Seq2Seq
 
 SRC_VOCAB, TGT_VOCAB, D, H = 11, 13, 5, 6  # all different, so that no swapped axis goes unseen
 SRC = torch.tensor([[4, 5, 6, 7, 2], [8, 2, 0, 0, 0], [9, 10, 3, 2, 0]])

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from transformer.tasks import copy_batch, reversal_batch
+from transformer.data.tasks import copy_batch, reversal_batch
 
 BOTH = pytest.mark.parametrize("task", [copy_batch, reversal_batch])
 

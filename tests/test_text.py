@@ -8,15 +8,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.text import (
-    BOS_ID,
-    EOS_ID,
-    PAD_ID,
-    SPECIALS,
-    UNK_ID,
-    BytePairEncoding,
-    Vocabulary,
-)
+from transformer.data.text import BytePairEncoding, Vocabulary
+from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK_ID
 
 LINES = ["the cat sat on the mat", "the dog sat on the cat", "ein weißer Hund schläft", "猫が好き"]
 BPE = BytePairEncoding.train(LINES * 3, vocab_size=330)
@@ -176,10 +169,10 @@ FOREIGN = [
     b"[1]",
     b"{}",
     b"null",
-    b'{"format": "transformer.text.Vocabulary"}',
-    b'{"format": "transformer.text.Vocabulary", "words": "ab"}',
-    b'{"format": "transformer.text.Vocabulary", "words": [1]}',
-    b'{"format": "transformer.text.Vocabulary", "words": ["a", "a"]}',
+    b'{"format": "transformer.data.text.Vocabulary"}',
+    b'{"format": "transformer.data.text.Vocabulary", "words": "ab"}',
+    b'{"format": "transformer.data.text.Vocabulary", "words": [1]}',
+    b'{"format": "transformer.data.text.Vocabulary", "words": ["a", "a"]}',
     b'{"format": "another", "words": ["a"]}',
 ]
 

@@ -9,10 +9,10 @@ from safetensors.torch import load_file
 from torch.testing import assert_close
 
 from tools.chapters import ROOT
-from transformer.batches import Batch
+from transformer.data.batches import Batch
 from transformer.config import TransformerConfig
 from transformer.model import Transformer
-from transformer.tasks import copy_batch
+from transformer.data.tasks import copy_batch
 from transformer.training import (
     evaluate_loss,
     fit,

@@ -1,12 +1,13 @@
 """The numbers that make one Transformer (chapter 8)."""
 
 from dataclasses import KW_ONLY, asdict, dataclass, replace
-from typing import Literal, get_args
+from typing import get_args
 
-from transformer.checks import check_positive
+import torch
 
-Norm = Literal["post", "pre"]
-Position = Literal["sinusoidal", "learned", "rotary", "none"]
+from transformer.checks import check_choice, check_heads, check_pad_id, check_positive, check_share
+from transformer.layers import NormOrder
+from transformer.positional import POSITIONS
 
 
 @dataclass(frozen=True)
@@ -30,8 +31,8 @@ class TransformerConfig:
     n_decoder_layers: int = 6
     d_ff: int = 2048
     dropout: float = 0.1
-    norm: Norm = "post"
-    position: Position = "sinusoidal"
+    norm: NormOrder = "post"
+    position: str = "sinusoidal"  # a word of POSITIONS
     max_len: int = 512
     pad_id: int = 0
     share_embeddings: bool | None = None
@@ -39,25 +40,15 @@ class TransformerConfig:
     def __post_init__(self):
         sizes = {name: value for name, value in asdict(self).items() if name in _SIZES}
         check_positive(**sizes)
-        if self.d_model % self.n_heads:
-            raise ValueError(
-                f"d_model must be a multiple of n_heads, got {self.d_model} and {self.n_heads}"
-            )
-        if self.position == "sinusoidal" and self.d_model % 2:
-            raise ValueError(f"sinusoidal positions want an even d_model, got {self.d_model}")
-        if self.position == "rotary" and self.d_k % 2:
-            raise ValueError(f"rotary positions want an even d_model / n_heads, got {self.d_k}")
-        if not isinstance(self.dropout, int | float):
-            raise TypeError(f"dropout must be a number, got {self.dropout!r}")
-        if not 0 <= self.dropout < 1:
-            raise ValueError(f"dropout must be at least 0 and below 1, got {self.dropout}")
-        for name, kinds in (("norm", get_args(Norm)), ("position", get_args(Position))):
-            if getattr(self, name) not in kinds:
-                raise ValueError(f"{name} must be one of {kinds}, got {getattr(self, name)!r}")
-        if not isinstance(self.pad_id, int) or isinstance(self.pad_id, bool):
-            raise TypeError(f"pad_id must be an integer, got {self.pad_id!r}")
-        if not 0 <= self.pad_id < min(self.src_vocab_size, self.tgt_vocab_size):
-            raise ValueError(f"pad_id must be an id of both vocabularies, got {self.pad_id}")
+        check_heads(self.d_model, self.n_heads)
+        check_share(dropout=self.dropout)
+        check_choice(get_args(NormOrder), norm=self.norm)
+        check_choice(POSITIONS, position=self.position)
+        check_pad_id(self.pad_id, self.src_vocab_size, self.tgt_vocab_size)
+        kind = POSITIONS[self.position]  # which knows itself what sizes it can have
+        with torch.device("meta"):
+            kind.at_embedding(max_len=self.max_len, d_model=self.d_model)
+            kind.in_attention(max_len=self.max_len, d_k=self.d_k, n_heads=self.n_heads)
         if self.share_embeddings not in (None, True, False):
             raise TypeError(f"share_embeddings must be a bool, got {self.share_embeddings!r}")
         one_size = self.src_vocab_size == self.tgt_vocab_size

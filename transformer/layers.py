@@ -1,15 +1,17 @@
 """The parts around attention: LayerNorm, the feed-forward network, Add & Norm (chapter 7)."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from typing import Literal, get_args
 
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float
 from torch import Tensor, nn
 
-from transformer.checks import check_positive, check_width
-from transformer.config import Norm
+from transformer.checks import check_choice, check_positive, check_share, check_width
+from transformer.fused import fused_dropout
+
+NormOrder = Literal["post", "pre"]
 
 
 class LayerNorm(nn.Module):
@@ -47,43 +49,18 @@ class FeedForward(nn.Module):
 class Dropout(nn.Module):
     """In training, sets each number to zero with probability ``p`` and divides the others by 1 - p.
 
-    Srivastava et al. (2014). On a CPU it draws 16 random bits for each number, four numbers at a
-    time, which takes half as long as ``F.dropout`` and makes ``p`` exact to 1/65536; elsewhere, and
-    when compiled, it is ``F.dropout``.
+    Srivastava et al. (2014); chapter 7.
 
     Raises ValueError if ``p`` is not at least 0 and below 1.
     """
 
     def __init__(self, p: float):
         super().__init__()
-        if not 0 <= p < 1:
-            raise ValueError(f"p must be at least 0 and below 1, got {p}")
+        check_share(p=p)
         self.p = p
 
     def forward(self, x: Float[Tensor, "*shape"]) -> Float[Tensor, "*shape"]:
-        if not self.training or self.p == 0:
-            return x
-        if x.device.type != "cpu" or torch.compiler.is_compiling():
-            return F.dropout(x, self.p)
-        words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
-        bits = words.view(torch.int16)[: x.numel()].view(x.shape)  # uniform from -2¹⁵ to 2¹⁵ - 1
-        dropped = min(round(self.p * 2**16), 2**16 - 1)  # of the 2¹⁶ values, the lowest
-        keep = torch.empty_like(x)  # 1 or 0; a comparison that made booleans would cost five times
-        torch.ge(bits, dropped - 2**15, out=keep)
-        return x * keep.div_(1 - dropped / 2**16)
-
-
-@contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Without dropout and without gradients; each module's mode is restored."""
-    modes = {module: module.training for module in model.modules()}
-    model.eval()
-    try:
-        with torch.no_grad():
-            yield
-    finally:
-        for module, mode in modes.items():
-            module.training = mode
+        return fused_dropout(x, self.p) if self.training and self.p > 0 else x
 
 
 class Residual(nn.Module):
@@ -93,10 +70,9 @@ class Residual(nn.Module):
     x + Dropout(sublayer(LayerNorm(x))).
     """
 
-    def __init__(self, d_model: int, *, dropout: float = 0.0, norm: Norm = "post"):
+    def __init__(self, d_model: int, *, dropout: float = 0.0, norm: NormOrder = "post"):
         super().__init__()
-        if norm not in ("post", "pre"):
-            raise ValueError(f"norm must be 'post' or 'pre', got {norm!r}")
+        check_choice(get_args(NormOrder), norm=norm)
         self.norm = LayerNorm(d_model)
         self.dropout = Dropout(dropout)
         self.pre = norm == "pre"

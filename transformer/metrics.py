@@ -7,7 +7,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer.text import BOS_ID, EOS_ID, PAD_ID
+from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
 
 Alignment = Set[tuple[int, int]]  # links (index of a source word, index of a target word), from 0
 Sequences = Int[Tensor, "B _"] | Sequence[Sequence[int]]

@@ -1,18 +1,19 @@
 """The whole model: embeddings, encoder, decoder and what surrounds them (chapter 8)."""
 
 import math
+from collections.abc import Sequence
+from functools import partial
 
-import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from transformer.checks import check_positive, check_tokens
+from transformer.cache import DecodingState, LayerCache, Memory, takes_cache
+from transformer.checks import check_positive, check_shape, check_tokens
 from transformer.config import TransformerConfig
-from transformer.incremental import DecodingState
 from transformer.layers import Dropout, FeedForward, LayerNorm, Residual
 from transformer.masks import causal_mask, padding_mask
 from transformer.multihead import MultiHeadAttention
-from transformer.positional import LearnedPositions, RotaryPositions, SinusoidalPositions
+from transformer.positional import POSITIONS, Positions
 
 
 class Embedding(nn.Module):
@@ -27,18 +28,13 @@ class Embedding(nn.Module):
         self.tokens = nn.Embedding(vocab_size, config.d_model)
         nn.init.normal_(self.tokens.weight, std=config.d_model**-0.5)
         self.scale = math.sqrt(config.d_model)
-        kinds = {"sinusoidal": SinusoidalPositions, "learned": LearnedPositions}
-        self.positions = None  # rotary positions act on queries and keys
-        if config.position in kinds:
-            self.positions = kinds[config.position](config.max_len, config.d_model)
+        kind = POSITIONS[config.position]
+        self.positions = kind.at_embedding(max_len=config.max_len, d_model=config.d_model)
         self.dropout = Dropout(config.dropout)
 
     def forward(self, tokens: Int[Tensor, "B T"], start: int = 0) -> Float[Tensor, "B T d_model"]:
         """The first token stands at position ``start``."""
-        x = self.tokens(tokens) * self.scale
-        if self.positions is not None:
-            x = self.positions(x, start)
-        return self.dropout(x)
+        return self.dropout(self.positions.embed(self.tokens(tokens) * self.scale, start))
 
 
 class EncoderLayer(nn.Module):
@@ -47,10 +43,10 @@ class EncoderLayer(nn.Module):
     Vaswani et al. (2017), section 3.1 and Figure 1, left; chapter 8.
     """
 
-    def __init__(self, config: TransformerConfig, *, rotate: RotaryPositions | None = None):
+    def __init__(self, config: TransformerConfig, *, positions: Positions | None = None):
         super().__init__()
         c = config
-        self.self_attention = MultiHeadAttention(c.d_model, c.n_heads, rotate=rotate)
+        self.self_attention = MultiHeadAttention(c.d_model, c.n_heads, positions=positions)
         self.feed_forward = FeedForward(c.d_model, c.d_ff)
         self.residual_1 = Residual(c.d_model, dropout=c.dropout, norm=c.norm)
         self.residual_2 = Residual(c.d_model, dropout=c.dropout, norm=c.norm)
@@ -68,10 +64,10 @@ class DecoderLayer(nn.Module):
     Vaswani et al. (2017), section 3.1 and Figure 1, right; chapter 8.
     """
 
-    def __init__(self, config: TransformerConfig, *, rotate: RotaryPositions | None = None):
+    def __init__(self, config: TransformerConfig, *, positions: Positions | None = None):
         super().__init__()
         c = config
-        self.self_attention = MultiHeadAttention(c.d_model, c.n_heads, rotate=rotate)
+        self.self_attention = MultiHeadAttention(c.d_model, c.n_heads, positions=positions)
         self.cross_attention = MultiHeadAttention(c.d_model, c.n_heads)
         self.feed_forward = FeedForward(c.d_model, c.d_ff)
         self.residual_1 = Residual(c.d_model, dropout=c.dropout, norm=c.norm)
@@ -84,9 +80,15 @@ class DecoderLayer(nn.Module):
         memory: Float[Tensor, "B S d_model"],
         tgt_mask: Bool[Tensor, "..."] | None = None,
         src_mask: Bool[Tensor, "..."] | None = None,
+        cache: LayerCache | None = None,
     ) -> Float[Tensor, "B T d_model"]:
-        x = self.residual_1(x, lambda x: self.self_attention(x, x, x, tgt_mask))
-        x = self.residual_2(x, lambda x: self.cross_attention(x, memory, memory, src_mask))
+        """With a ``cache`` (chapter 10), ``x`` holds the positions that it has not seen."""
+        look_back, look_across = self.self_attention, self.cross_attention
+        if cache is not None:
+            look_back = partial(look_back, cache=cache.self_attention)
+            look_across = partial(look_across, cache=cache.cross_attention)
+        x = self.residual_1(x, lambda x: look_back(x, x, x, tgt_mask))
+        x = self.residual_2(x, lambda x: look_across(x, memory, memory, src_mask))
         return self.residual_3(x, self.feed_forward)
 
 
@@ -95,9 +97,9 @@ class Encoder(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        rotate = _rotary(config)
+        positions = _in_attention(config)
         self.layers = nn.ModuleList(
-            EncoderLayer(config, rotate=rotate) for _ in range(config.n_encoder_layers)
+            EncoderLayer(config, positions=positions) for _ in range(config.n_encoder_layers)
         )
         self.norm = LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
         self.apply(_initialise)
@@ -115,9 +117,9 @@ class Decoder(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        rotate = _rotary(config)
+        positions = _in_attention(config)
         self.layers = nn.ModuleList(
-            DecoderLayer(config, rotate=rotate) for _ in range(config.n_decoder_layers)
+            DecoderLayer(config, positions=positions) for _ in range(config.n_decoder_layers)
         )
         self.norm = LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
         self.apply(_initialise)
@@ -128,8 +130,12 @@ class Decoder(nn.Module):
         memory: Float[Tensor, "B S d_model"],
         tgt_mask: Bool[Tensor, "..."] | None = None,
         src_mask: Bool[Tensor, "..."] | None = None,
+        caches: Sequence[LayerCache] | None = None,
     ) -> Float[Tensor, "B T d_model"]:
-        for layer in self.layers:
+        layers = self.layers
+        if caches is not None:
+            layers = [partial(a, cache=b) for a, b in zip(layers, caches, strict=True)]
+        for layer in layers:
             x = layer(x, memory, tgt_mask, src_mask)
         return self.norm(x)
 
@@ -162,67 +168,73 @@ class Transformer(nn.Module):
     def max_len(self) -> int:
         return self.config.max_len
 
+    @property
+    def tgt_vocab_size(self) -> int:
+        return self.config.tgt_vocab_size
+
+    @property
+    def takes_cache(self) -> bool:
+        """Whether all attention of the decoder takes a cache: parts from elsewhere may not."""
+        layers, names = self.decoder.layers, ("self_attention", "cross_attention")
+        attentions = [getattr(layer, name, layer) for layer in layers for name in names]
+        return all(map(takes_cache, [*layers, *attentions]))
+
     def forward(
         self, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
     ) -> Float[Tensor, "B T tgt_vocab_size"]:
         """Raises ValueError for ids outside the vocabularies and lengths past ``max_len``."""
-        return self.decode(tgt, self.encode(src), src)
+        return self.decode(tgt, self.encode(src))
 
-    def encode(self, src: Int[Tensor, "B S"]) -> Float[Tensor, "B S d_model"]:
-        """The memory: one vector for each source token, in its context."""
+    def encode(self, src: Int[Tensor, "B S"]) -> Memory:
+        """One vector for each source token, in its context; and which of them are padding."""
         self._check("src", src, self.config.src_vocab_size)
-        return self.encoder(self.src_embedding(src), padding_mask(src, self.config.pad_id))
+        mask = padding_mask(src, self.config.pad_id)
+        return Memory(self.encoder(self.src_embedding(src), mask), mask)
 
     def decode(
-        self, tgt: Int[Tensor, "B T"], memory: Float[Tensor, "B S d_model"], src: Int[Tensor, "B S"]
+        self, tgt: Int[Tensor, "B T"], memory: Memory
     ) -> Float[Tensor, "B T tgt_vocab_size"]:
         """Position t sees the tokens 0 … t of ``tgt`` and all of the memory but its padding."""
         self._check("tgt", tgt, self.config.tgt_vocab_size)
-        self._check_memory(memory, src, len(tgt))
-        src_mask = padding_mask(src, self.config.pad_id)
+        check_shape(memory.vectors, len(tgt), "S", self.config.d_model, name="memory")
         tgt_mask = padding_mask(tgt, self.config.pad_id)  # (B, 1, 1, T)
         tgt_mask = tgt_mask & causal_mask(tgt.size(1), device=tgt.device)  # (B, 1, T, T)
-        return self.output(self.decoder(self.tgt_embedding(tgt), memory, tgt_mask, src_mask))
+        return self.output(
+            self.decoder(self.tgt_embedding(tgt), memory.vectors, tgt_mask, memory.mask)
+        )
 
     def start_decoding(self, src: Int[Tensor, "B S"], *, max_len: int) -> DecodingState:
         """Encodes ``src`` and makes room for ``max_len`` steps; chapter 10."""
         check_positive(max_len=max_len)
         if max_len > self.config.max_len:
             raise ValueError(f"max_len must be at most {self.config.max_len}, got {max_len}")
-        memory = self.encode(src)
-        mask = padding_mask(src, self.config.pad_id)
-        return DecodingState(self.decoder, memory, mask, max_len=max_len)
+        return DecodingState(self.encode(src), [LayerCache(max_len) for _ in self.decoder.layers])
 
     def decode_next(
         self, tokens: Int[Tensor, " B"], state: DecodingState
     ) -> Float[Tensor, "B tgt_vocab_size"]:
         """The logits after one more token of each sentence; ``state`` grows by it.
 
-        The tokens are not checked: they are what the last step's logits chose.
+        The tokens are not checked: they are what the last step's logits chose. There is no mask,
+        for a new token sees all before it.
         """
-        x = self.tgt_embedding(tokens[:, None], start=state.length)[:, 0]
-        return self.output(state.step(x))
+        x = self.tgt_embedding(tokens[:, None], start=state.length)
+        vectors, mask = state.memory
+        return self.output(self.decoder(x, vectors, None, mask, state.caches))[:, 0]
 
     def _check(self, name: str, tokens: Tensor, vocab_size: int) -> None:
-        if not torch.compiler.is_compiling():  # to look at values would cut the graph in two
-            check_tokens(tokens, vocab_size, name=name)
+        check_tokens(tokens, vocab_size, name=name)
         if tokens.size(1) > self.config.max_len:
             raise ValueError(
                 f"{name} must be no longer than max_len = {self.config.max_len}, "
                 f"got {tokens.size(1)} tokens"
             )
 
-    def _check_memory(self, memory: Tensor, src: Tensor, batch: int) -> None:
-        wanted = (*src.shape, self.config.d_model)
-        if memory.shape != wanted:
-            raise ValueError(f"memory must have shape {wanted}, got {tuple(memory.shape)}")
-        if len(src) != batch:
-            raise ValueError(f"tgt must have as many rows as src, {len(src)}, got {batch}")
 
-
-def _rotary(config: TransformerConfig) -> RotaryPositions | None:
-    """One table of angles for all layers of a stack."""
-    return RotaryPositions(config.max_len, config.d_k) if config.position == "rotary" else None
+def _in_attention(config: TransformerConfig) -> Positions:
+    """What all self-attentions of a stack share."""
+    c = config
+    return POSITIONS[c.position].in_attention(max_len=c.max_len, d_k=c.d_k, n_heads=c.n_heads)
 
 
 def _initialise(module: nn.Module) -> None:

@@ -21,7 +21,56 @@ def sinusoidal_encoding(length: int, d_model: int) -> Float[Tensor, "{length} {d
     return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(-2).float()
 
 
-class SinusoidalPositions(nn.Module):
+class Positions(nn.Module):
+    """Where tokens stand, and the three places at which that can be told; this one tells nothing.
+
+    Chapter 6. A kind overrides what it does: :meth:`embed` acts on the embeddings, :meth:`turn` and
+    :meth:`bias` within self-attention. It also says how it is made for each of the two.
+    """
+
+    @classmethod
+    def at_embedding(cls, *, max_len: int, d_model: int) -> "Positions":
+        """What an embedding keeps: this kind, if it acts there."""
+        return Positions()
+
+    @classmethod
+    def in_attention(cls, *, max_len: int, d_k: int, n_heads: int) -> "Positions":
+        """What all self-attentions of a stack share: this kind, if it acts there."""
+        return Positions()
+
+    def embed(
+        self, x: Float[Tensor, "B T d_model"], start: int = 0
+    ) -> Float[Tensor, "B T d_model"]:
+        """The embeddings of tokens at positions ``start``, ``start`` + 1, …"""
+        return x
+
+    def turn(self, x: Float[Tensor, "B h T d_k"], start: int = 0) -> Float[Tensor, "B h T d_k"]:
+        """Queries or keys of tokens at positions ``start``, ``start`` + 1, …"""
+        return x
+
+    def bias(self, T: int, S: int) -> Float[Tensor, "h T S"] | None:
+        """What is added to the scaled scores of the last T of S tokens against all S."""
+        return None
+
+
+class AddedPositions(Positions):
+    """x + table: a row for each position, added to the embeddings; chapter 6."""
+
+    table: Tensor  # (max_len, d_model)
+
+    @classmethod
+    def at_embedding(cls, *, max_len: int, d_model: int) -> Positions:
+        return cls(max_len, d_model)
+
+    def embed(
+        self, x: Float[Tensor, "B T d_model"], start: int = 0
+    ) -> Float[Tensor, "B T d_model"]:
+        """Adds rows ``start``, ``start`` + 1, … ValueError past ``max_len``."""
+        check_width(x, self.table.size(1), name="x")
+        return x + _rows(self.table, start, x.size(1))
+
+
+class SinusoidalPositions(AddedPositions):
     """x + PE: the fixed encoding of Vaswani et al. (2017), section 3.5; chapter 6.
 
     A module that is turned into half precision rounds its table, for good.
@@ -31,15 +80,8 @@ class SinusoidalPositions(nn.Module):
         super().__init__()
         self.register_buffer("table", sinusoidal_encoding(max_len, d_model), persistent=False)
 
-    def forward(
-        self, x: Float[Tensor, "B T d_model"], start: int = 0
-    ) -> Float[Tensor, "B T d_model"]:
-        """Adds positions ``start``, ``start`` + 1, … ValueError past ``max_len``."""
-        check_width(x, self.table.size(1), name="x")
-        return x + _rows(self.table, start, x.size(1))
 
-
-class LearnedPositions(nn.Module):
+class LearnedPositions(AddedPositions):
     """x + P, a trained row for each position; Vaswani et al. (2017), Table 3 (E); chapter 6."""
 
     def __init__(self, max_len: int, d_model: int):
@@ -47,15 +89,8 @@ class LearnedPositions(nn.Module):
         check_positive(max_len=max_len, d_model=d_model)
         self.table = nn.Parameter(torch.randn(max_len, d_model) * d_model**-0.5)
 
-    def forward(
-        self, x: Float[Tensor, "B T d_model"], start: int = 0
-    ) -> Float[Tensor, "B T d_model"]:
-        """Adds positions ``start``, ``start`` + 1, … ValueError past ``max_len``."""
-        check_width(x, self.table.size(1), name="x")
-        return x + _rows(self.table, start, x.size(1))
 
-
-class RotaryPositions(nn.Module):
+class RotaryPositions(Positions):
     """Turns each pair of channels (2i, 2i+1) by the angle position / 10000^(2i/d_k).
 
     Su et al. (2021), Eq. 34; chapter 6. Queries and keys are turned, so that their dot product
@@ -73,12 +108,25 @@ class RotaryPositions(nn.Module):
         self.register_buffer("cos", angles.cos().float(), persistent=False)
         self.register_buffer("sin", angles.sin().float(), persistent=False)
 
-    def forward(self, x: Float[Tensor, "B h T d_k"], start: int = 0) -> Float[Tensor, "B h T d_k"]:
+    @classmethod
+    def in_attention(cls, *, max_len: int, d_k: int, n_heads: int) -> Positions:
+        return cls(max_len, d_k)
+
+    def turn(self, x: Float[Tensor, "B h T d_k"], start: int = 0) -> Float[Tensor, "B h T d_k"]:
         """Turns by positions ``start``, ``start`` + 1, … ValueError past ``max_len``."""
         check_width(x, self.cos.size(1), name="x")
         cos, sin = (_rows(table, start, x.size(2)).to(x.dtype) for table in (self.cos, self.sin))
         turned = torch.stack([-x[..., 1::2], x[..., 0::2]], dim=-1).flatten(-2)  # by 90°
         return x * cos + turned * sin
+
+
+# The word in a configuration, and what it stands for.
+POSITIONS: dict[str, type[Positions]] = {
+    "sinusoidal": SinusoidalPositions,
+    "learned": LearnedPositions,
+    "rotary": RotaryPositions,
+    "none": Positions,
+}
 
 
 def _angles(length: int, width: int) -> Float[Tensor, "length half"]:

@@ -13,10 +13,9 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 from tqdm import tqdm
 
-from transformer.batches import Batch
 from transformer.checks import check_positive
-from transformer.device import Precision, autocast_dtype, default_device
-from transformer.layers import evaluating
+from transformer.data.batches import Batch
+from transformer.runtime import Precision, autocast_dtype, default_device, evaluating
 from transformer.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint
 from transformer.training.objective import Schedule, paper_optimizer, smoothed_cross_entropy
 

@@ -6,7 +6,7 @@ A form that the rules would get wrong stands in the table after a slash or a col
 import re
 from typing import NamedTuple
 
-from transformer.grammar.alignment import starts_with_vowel
+from transformer.data.grammar.alignment import starts_with_vowel
 
 # kind: singular[/plural] = French singular[/plural] gender
 _NOUNS = """

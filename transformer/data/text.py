@@ -4,22 +4,16 @@ import json
 import os
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 
-from jaxtyping import Int
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from torch import Tensor
 
 from transformer.checks import check_positive
+from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK_ID, Ids, Sentence
 
-PAD_ID, BOS_ID, EOS_ID, UNK_ID = range(4)
-SPECIALS = ("<pad>", "<bos>", "<eos>", "<unk>")
-
-Ids = Sequence[int] | Int[Tensor, "T"]
-Sentence = str | Sequence[str]  # a line, or its words
-Example = tuple[Sequence[int], Sequence[int]]  # source w1 … <eos>, target <bos> w1 … <eos>
-_FORMAT = "transformer.text.Vocabulary"
+_FORMAT = "transformer.data.text.Vocabulary"
 
 
 class Vocabulary:

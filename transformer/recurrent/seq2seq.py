@@ -1,50 +1,58 @@
 """Translation by recurrent networks: through a fixed code, then with attention (chapters 1, 2)."""
 
-from typing import Literal
+import sys
+from dataclasses import dataclass
+from typing import Literal, get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from transformer.attention import AdditiveScore, DotScore, GeneralScore, masked_softmax
-from transformer.checks import check_positive, check_shape, check_tokens
-from transformer.recurrent import LSTM, RNN, Bidirectional
+from transformer.attention import masked_softmax
+from transformer.cache import Memory
+from transformer.checks import check_choice, check_pad_id, check_positive, check_shape, check_tokens
+from transformer.recurrent.cells import LSTM, RNN, Bidirectional
+from transformer.recurrent.scores import AdditiveScore, DotScore, GeneralScore
 
 Cell = Literal["lstm", "rnn"]
 Score = Literal["additive", "dot", "general"]
-Words = Float[Tensor, "B d_model"]
+Embedded = Float[Tensor, "B d_model"]  # one word of each sentence
 
 
+@dataclass
 class RecurrentState:
-    """What a decoder keeps between two words: its own state, and what it has of the source."""
+    """What a decoder keeps between two words: its own state and, with attention, the source's."""
 
-    def __init__(self, state: Float[Tensor, "B state"], *source: Tensor):
-        self.state, self.source = state, source
+    state: Float[Tensor, "B state"]
+    memory: Memory | None = None
+    keys: Float[Tensor, "B S d"] | None = None  # what a score makes of the memory, once
 
     def select(self, rows: Int[Tensor, " N"]) -> None:
         """Keeps these sentences, in this order; one may be named more than once."""
         self.state = self.state[rows]
-        self.source = tuple(tensor[rows] for tensor in self.source)
+        self.memory = self.memory and self.memory.select(rows)
+        self.keys = None if self.keys is None else self.keys[rows]
 
 
 class EncoderDecoder(nn.Module):
     """What both models below share, with the Transformer's methods; chapter 1.
 
     A model adds ``encode``, which makes the memory; ``start``, the decoder before its first word;
-    and ``advance``, which moves the decoder on by one word and gives what ``output`` turns into
-    the logits of the next. ``decode`` and ``decode_next`` differ in where the words come from.
+    and ``read``, which moves the decoder on by one word and gives what ``output`` turns into the
+    logits of the next. ``decode`` and ``decode_next`` differ in where the words come from.
     """
 
     output: nn.Linear
+    max_len = sys.maxsize  # a recurrence has no end
+    takes_cache = True  # its state is one
 
     def __init__(self, src_vocab_size: int, tgt_vocab_size: int, *, d_model: int, pad_id: int):
         super().__init__()
         check_positive(
             src_vocab_size=src_vocab_size, tgt_vocab_size=tgt_vocab_size, d_model=d_model
         )
-        if not 0 <= pad_id < min(src_vocab_size, tgt_vocab_size):
-            raise ValueError(f"pad_id must be an id of both vocabularies, got {pad_id}")
-        self.pad_id = pad_id
+        check_pad_id(pad_id, src_vocab_size, tgt_vocab_size)
+        self.pad_id, self.tgt_vocab_size = pad_id, tgt_vocab_size
         self.src_embedding = nn.Embedding(src_vocab_size, d_model)
         self.tgt_embedding = nn.Embedding(tgt_vocab_size, d_model)
 
@@ -52,20 +60,19 @@ class EncoderDecoder(nn.Module):
         self, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
     ) -> Float[Tensor, "B T tgt_vocab_size"]:
         """Raises ValueError for ids outside the vocabularies and shapes that do not fit."""
-        return self.decode(tgt, self.encode(src), src)
+        return self.decode(tgt, self.encode(src))
 
     def decode(
-        self, tgt: Int[Tensor, "B T"], memory: Float[Tensor, "B ..."], src: Int[Tensor, "B S"]
+        self, tgt: Int[Tensor, "B T"], memory: Memory
     ) -> Float[Tensor, "B T tgt_vocab_size"]:
         """Position t sees the tokens 0 … t of ``tgt``, and the memory."""
-        words = self._read_target(tgt, src)
-        state = self.start(memory, src)
-        steps = [self.advance(y, state) for y in words]
+        state = self.start(memory)
+        steps = [self.read(y, state) for y in self._embed_target(tgt, memory)]
         return self.output(torch.stack(steps, dim=1))
 
     def start_decoding(self, src: Int[Tensor, "B S"], *, max_len: int) -> RecurrentState:
         """Encodes ``src``; a recurrent state needs the same room whatever ``max_len``."""
-        return self.start(self.encode(src), src)
+        return self.start(self.encode(src))
 
     def decode_next(
         self, tokens: Int[Tensor, " B"], state: RecurrentState
@@ -74,16 +81,19 @@ class EncoderDecoder(nn.Module):
 
         The tokens are not checked: they are what the last step's logits chose.
         """
-        return self.output(self.advance(self.tgt_embedding(tokens), state))
+        return self.output(self.read(self.tgt_embedding(tokens), state))
 
-    def _read_source(self, src: Tensor) -> tuple[Float[Tensor, "B S d_model"], Bool[Tensor, "B S"]]:
+    def _embed_source(
+        self, src: Tensor
+    ) -> tuple[Float[Tensor, "B S d_model"], Bool[Tensor, "B S"]]:
         check_tokens(src, self.src_embedding.num_embeddings, name="src")
         return self.src_embedding(src), src != self.pad_id
 
-    def _read_target(self, tgt: Tensor, src: Tensor) -> tuple[Words, ...]:
+    def _embed_target(self, tgt: Tensor, memory: Memory) -> tuple[Embedded, ...]:
         check_tokens(tgt, self.tgt_embedding.num_embeddings, name="tgt")
-        if len(tgt) != len(src):
-            raise ValueError(f"tgt must have as many rows as src, {len(src)}, got {len(tgt)}")
+        B = len(memory.vectors)
+        if len(tgt) != B:
+            raise ValueError(f"tgt must have as many rows as the memory, {B}, got {len(tgt)}")
         return self.tgt_embedding(tgt).unbind(dim=1)
 
 
@@ -112,18 +122,18 @@ class Seq2Seq(EncoderDecoder):
         self.decoder = _make(cell, d_model, hidden_size)
         self.output = nn.Linear(hidden_size, tgt_vocab_size)
 
-    def encode(self, src: Int[Tensor, "B S"]) -> Float[Tensor, "B code"]:
+    def encode(self, src: Int[Tensor, "B S"]) -> Memory:
         """C, the state after the last word of each row."""
-        x, mask = self._read_source(src)
+        x, mask = self._embed_source(src)
         _, code = self.encoder(x, mask=mask)
-        return code
+        return Memory(code)
 
-    def start(self, memory: Float[Tensor, "B code"], src: Int[Tensor, "B S"]) -> RecurrentState:
-        """ValueError for a memory that ``encode`` did not make of ``src``."""
-        check_shape(memory, len(src), self.encoder.state_size, name="memory")
-        return RecurrentState(memory)
+    def start(self, memory: Memory) -> RecurrentState:
+        """ValueError for a memory that is no code of this size."""
+        check_shape(memory.vectors, "B", self.encoder.state_size, name="memory")
+        return RecurrentState(memory.vectors)
 
-    def advance(self, y: Words, state: RecurrentState) -> Float[Tensor, "B hidden"]:
+    def read(self, y: Embedded, state: RecurrentState) -> Float[Tensor, "B hidden"]:
         h, state.state = self.decoder.step(y, state.state)
         return h
 
@@ -160,57 +170,51 @@ class AttentionSeq2Seq(EncoderDecoder):
         self.score = _make_score(score, hidden_size)
         self.output = nn.Linear(2 * hidden_size, tgt_vocab_size)
 
-    def encode(self, src: Int[Tensor, "B S"]) -> Float[Tensor, "B S hidden"]:
+    def encode(self, src: Int[Tensor, "B S"]) -> Memory:
         """h_j = [→h_j, ←h_j], one for each word."""
-        x, mask = self._read_source(src)
-        return self.encoder(x, mask)
+        x, mask = self._embed_source(src)
+        return Memory(self.encoder(x, mask), mask)
 
-    def start(self, memory: Float[Tensor, "B S hidden"], src: Int[Tensor, "B S"]) -> RecurrentState:
+    def start(self, memory: Memory) -> RecurrentState:
         """s_0 = tanh(W_s ←h_1), the paper's A.2.2, and the keys, the same at every word.
 
-        ValueError for a memory that ``encode`` did not make of ``src``.
+        ValueError for a memory of another width.
         """
-        check_shape(memory, *src.shape, self.decoder.hidden_size, name="memory")
-        _, leftward = memory[:, 0].chunk(2, dim=-1)  # ←h_1 has read the whole sentence
-        keys = self.score.project_key(memory)
-        return RecurrentState(self.W_s(leftward).tanh(), keys, memory, src != self.pad_id)
+        h = memory.vectors  # (B, S, hidden)
+        check_shape(h, "B", "S", self.decoder.hidden_size, name="memory")
+        _, leftward = h[:, 0].chunk(2, dim=-1)  # ←h_1 has read the whole sentence
+        return RecurrentState(self.W_s(leftward).tanh(), memory, self.score.project_key(h))
 
     def attend(self, state: RecurrentState) -> Float[Tensor, "B S"]:
         """a_t, from the decoder's state before it writes word t; zeros at padding."""
-        keys, _, mask = state.source
         query = state.state[:, None, : self.decoder.hidden_size]  # (B, 1, hidden)
-        scores = self.score(query, keys)  # (B, 1, S)
-        return masked_softmax(scores, mask[:, None])[:, 0]
+        scores = self.score(query, state.keys)  # (B, 1, S)
+        return masked_softmax(scores, state.memory.mask[:, None])[:, 0]
 
-    def advance(self, y: Words, state: RecurrentState) -> Float[Tensor, "B both"]:
-        _, memory, _ = state.source
-        context = (self.attend(state)[:, None] @ memory)[:, 0]  # (B, hidden)
+    def read(self, y: Embedded, state: RecurrentState) -> Float[Tensor, "B both"]:
+        context = (self.attend(state)[:, None] @ state.memory.vectors)[:, 0]  # (B, hidden)
         s, state.state = self.decoder.step(torch.cat([y, context], dim=-1), state.state)
         return torch.cat([s, context], dim=-1)
 
     def alignment(self, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]) -> Float[Tensor, "B T S"]:
         """A: row t holds the weights with which the word after ``tgt[:, t]`` is chosen."""
-        state = self.start(self.encode(src), src)
-        rows = []
-        for y in self._read_target(tgt, src):
+        memory = self.encode(src)
+        state, rows = self.start(memory), []
+        for y in self._embed_target(tgt, memory):
             rows.append(self.attend(state))
-            self.advance(y, state)
+            self.read(y, state)
         return torch.stack(rows, dim=1)
 
 
 def _make(cell: Cell, input_size: int, hidden_size: int) -> RNN:
+    check_choice(get_args(Cell), cell=cell)
     if cell == "lstm":  # which at first forgets little: chapter 1 measures the difference
         return LSTM(input_size, hidden_size, forget_bias=1.0)
-    if cell == "rnn":
-        return RNN(input_size, hidden_size)
-    raise ValueError(f"cell must be 'lstm' or 'rnn', got {cell!r}")
+    return RNN(input_size, hidden_size)
 
 
 def _make_score(score: Score, width: int) -> nn.Module:
+    check_choice(get_args(Score), score=score)
     if score == "additive":
-        return AdditiveScore(width, width, d_hidden=width)
-    if score == "general":
-        return GeneralScore(width, width)
-    if score == "dot":
-        return DotScore()
-    raise ValueError(f"score must be 'additive', 'dot' or 'general', got {score!r}")
+        return AdditiveScore(width, width, hidden_size=width)
+    return GeneralScore(width, width) if score == "general" else DotScore()

@@ -19,16 +19,16 @@ from pathlib import Path
 import torch
 import torch.distributed as dist
 
-from transformer.batches import BucketedBatches
 from transformer.config import TransformerConfig
-from transformer.device import default_device, seed_everything
-from transformer.grammar import grammar_pairs, grammar_vocabularies
+from transformer.data.batches import BucketedBatches
+from transformer.data.grammar import grammar_pairs, grammar_vocabularies
+from transformer.data.parallel import encode_pairs, read_parallel
+from transformer.data.text import BytePairEncoding, Tokenizing
+from transformer.decoding.translate import load_tokenizers, translate
 from transformer.metrics import bleu
 from transformer.model import Transformer
-from transformer.parallel import encode_pairs, read_parallel
-from transformer.text import BytePairEncoding, Tokenizing
+from transformer.runtime import default_device, seed_everything
 from transformer.training import evaluate_loss, fit, paper_schedule, warmup_schedule
-from transformer.translate import load_tokenizers, translate
 
 Pairs = list[tuple[str, str]]
 # What may change when a run goes on; everything else must be as it was.

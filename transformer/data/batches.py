@@ -9,7 +9,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from transformer.checks import check_positive
-from transformer.text import PAD_ID, Example
+from transformer.data.tokens import PAD_ID, Example
 
 
 class Batch(NamedTuple):

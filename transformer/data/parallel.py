@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from transformer.text import BOS_ID, EOS_ID, UNK_ID, Example, Sentence, Tokenizing
+from transformer.data.text import Tokenizing
+from transformer.data.tokens import BOS_ID, EOS_ID, UNK_ID, Example, Sentence
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 Each English sentence has one translation, for "you" is tu and, like "i", "we" and "they", a man
 or men; "he" and "she" are people or animals. Every word is linked to its translation as
-:mod:`transformer.grammar.alignment` says, but for "do" and "does", which have none.
+:mod:`transformer.data.grammar.alignment` says, but for "do" and "does", which have none.
 """
 
 import random
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
-from transformer.grammar.alignment import (
+from transformer.data.grammar.alignment import (
     BEFORE_VOWEL,
     CONTRACTED,
     AlignedPair,
@@ -20,7 +20,7 @@ from transformer.grammar.alignment import (
     joined,
     unit,
 )
-from transformer.grammar.function_words import (
+from transformer.data.grammar.function_words import (
     ADVERBS,
     AVOIR,
     BE,
@@ -35,8 +35,8 @@ from transformer.grammar.function_words import (
     ÊTRE,
     A,
 )
-from transformer.grammar.lexicon import ADJECTIVES, NOUNS, VERBS, Adjective, Noun, Verb
-from transformer.text import Vocabulary
+from transformer.data.grammar.lexicon import ADJECTIVES, NOUNS, VERBS, Adjective, Noun, Verb
+from transformer.data.text import Vocabulary
 
 T = TypeVar("T")
 NOTHING = Words([], [])

@@ -1,11 +1,16 @@
-"""Which device, in which precision, from which seed, and how long it took (chapter 13)."""
+"""Where and how a model runs: device, precision, seeds, evaluation, seconds (chapter 13)."""
 
 import random
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Literal, get_args
 
 import numpy as np
 import torch
+from torch import nn
+
+from transformer.checks import check_choice
 
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
 
@@ -24,8 +29,7 @@ def autocast_dtype(device: torch.device | str, precision: Precision = "auto") ->
     Raises ValueError for an unknown ``precision``, and for one that the device has not.
     """
     device = torch.device(device)
-    if precision not in get_args(Precision):
-        raise ValueError(f"precision must be one of {get_args(Precision)}, got {precision!r}")
+    check_choice(get_args(Precision), precision=precision)
     gpu = device.type == "cuda"
     has_bf16 = not gpu or torch.cuda.get_device_capability(device) >= (8, 0)
     if precision == "auto":
@@ -43,6 +47,19 @@ def seed_everything(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002 - the global generator is what is to be seeded
     torch.manual_seed(seed)
+
+
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Without dropout and without gradients; each module's mode is restored."""
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        with torch.no_grad():
+            yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
 
 
 class Timer:

@@ -1,7 +1,7 @@
 """The grammar corpus: English and French sentences, unbounded, with gold alignments (chapter 9)."""
 
-from transformer.grammar.alignment import AlignedPair
-from transformer.grammar.sentences import (
+from transformer.data.grammar.alignment import AlignedPair
+from transformer.data.grammar.sentences import (
     SOURCE_WORDS,
     TARGET_WORDS,
     grammar_pairs,

@@ -51,7 +51,7 @@ class RNN(nn.Module):
         words = [None] * len(inputs) if mask is None else mask[:, :, None].unbind(dim=1)  # (B, 1)
         states = []
         for x_t, is_word in zip(inputs, words, strict=True):
-            new = self.advance(x_t, state)
+            new = self.recur(x_t, state)
             state = new if is_word is None else torch.where(is_word, new, state)
             states.append(state)
         return torch.stack(states, dim=1)[..., : self.hidden_size], state
@@ -61,10 +61,10 @@ class RNN(nn.Module):
     ) -> tuple[Float[Tensor, "B hidden"], State]:
         """One step alone: h_t and the state that holds it. ValueError where shapes do not fit."""
         check_shape(x_t, "B", self.input_size, name="x_t")
-        state = self.advance(self.W_x(x_t), self._start(x_t, state))
+        state = self.recur(self.W_x(x_t), self._start(x_t, state))
         return state[:, : self.hidden_size], state
 
-    def advance(self, x_t: Float[Tensor, "B sums"], state: State) -> State:
+    def recur(self, x_t: Float[Tensor, "B sums"], state: State) -> State:
         """The recurrence; ``x_t`` is W_x x_t + b already."""
         return (x_t + self.W_h(state)).tanh()
 
@@ -114,7 +114,7 @@ class LSTM(RNN):
         _, f, _, _ = self.W_x.bias.detach().chunk(4)
         f.fill_(forget_bias)
 
-    def advance(self, x_t: Float[Tensor, "B sums"], state: State) -> State:
+    def recur(self, x_t: Float[Tensor, "B sums"], state: State) -> State:
         """The recurrence; ``x_t`` is W_x x_t + b already."""
         h, c = state.chunk(2, dim=-1)
         i, f, g, o = (x_t + self.W_h(h)).chunk(4, dim=-1)

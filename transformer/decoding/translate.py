@@ -9,11 +9,12 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from transformer.batches import pad
 from transformer.checks import check_positive
+from transformer.data.batches import pad
+from transformer.data.text import BytePairEncoding, Tokenizing, Vocabulary
+from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
 from transformer.decoding import beam_search, greedy_decode
-from transformer.device import default_device
-from transformer.text import BOS_ID, EOS_ID, PAD_ID, BytePairEncoding, Tokenizing, Vocabulary
+from transformer.runtime import default_device
 from transformer.training.checkpoint import checkpoints, load_transformer
 
 
@@ -80,7 +81,7 @@ def load_tokenizers(run: str | Path) -> tuple[Tokenizing, Tokenizing]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
-        prog="python -m transformer.translate",
+        prog="python -m transformer.decoding.translate",
         description="Translates the lines of standard input with a trained model.",
     )
     parser.add_argument("run", type=Path, help="the folder that transformer.training wrote")

@@ -18,12 +18,13 @@ from jaxtyping import Float
 from torch import Tensor
 
 from transformer.book import figures
-from transformer.grammar import AlignedPair
-from transformer.layers import evaluating
+from transformer.data.grammar import AlignedPair
+from transformer.data.text import Vocabulary
+from transformer.data.tokens import BOS_ID, EOS_ID
 from transformer.metrics import Alignment
 from transformer.model import Transformer
 from transformer.multihead import record_attention
-from transformer.text import BOS_ID, EOS_ID, Vocabulary
+from transformer.runtime import evaluating
 
 Kind = Literal["encoder", "decoder", "cross"]
 TITLES = {
@@ -176,7 +177,7 @@ def _integers(weights: Tensor) -> Tensor:
 
 
 def _file(name: str) -> str:
-    return (files("transformer.book") / name).read_text(encoding="utf-8")
+    return (files("transformer.book.explorer") / name).read_text(encoding="utf-8")
 
 
 def _check_weights(kind: Kind, weights: Tensor, T: int, S: int) -> None:

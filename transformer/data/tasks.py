@@ -3,8 +3,8 @@
 import torch
 from torch import Generator
 
-from transformer.batches import Batch
-from transformer.text import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+from transformer.data.batches import Batch
+from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 
 FIRST_SYMBOL = max(PAD_ID, BOS_ID, EOS_ID, UNK_ID) + 1
 

@@ -1,0 +1,80 @@
+"""PyTorch's fast kernels behind the signatures of this package (chapter 13)."""
+
+import math
+
+import torch
+import torch.nn.functional as F
+from jaxtyping import Bool, Float
+from torch import Tensor
+
+from transformer.checks import check_queries_and_keys, check_values, has_values
+
+
+def fused_attention(
+    q: Float[Tensor, "*batch T d_k"],
+    k: Float[Tensor, "*batch S d_k"],
+    v: Float[Tensor, "*batch S d_v"],
+    mask: Bool[Tensor, "..."] | None = None,
+) -> Float[Tensor, "*batch T d_v"]:
+    """:func:`~transformer.attention.attention` without ever storing the (T, S) weights.
+
+    Dao et al. (2022); chapter 13. Arguments, result and errors are those of the reference.
+    """
+    check_queries_and_keys(q, k, mask)
+    check_values(k, v)
+    return fused_heads(q, k, v, mask)
+
+
+def fused_heads(
+    q: Float[Tensor, "*batch T d_k"],
+    k: Float[Tensor, "*batch S d_k"],
+    v: Float[Tensor, "*batch S d_v"],
+    mask: Bool[Tensor, "..."] | None = None,
+    bias: Float[Tensor, "..."] | None = None,
+) -> Float[Tensor, "*batch T d_v"]:
+    """:func:`fused_attention`, unchecked, with a ``bias`` that is added to the scaled scores."""
+    if mask is None:
+        return _kernel(q, k, v, bias)
+    mask = torch.atleast_2d(mask)  # the kernels want two axes, and the last one in full
+    mask = mask.expand(*mask.shape[:-1], k.size(-2))
+    no_key = ~mask.any(dim=-1, keepdim=True)
+    if _seen_to_be_empty(no_key):
+        return _kernel(q, k, v, _added(mask, bias))
+    q = q.masked_fill(no_key, 0.0)  # whose scores might overflow, and are not used
+    return _kernel(q, k, v, _added(mask | no_key, bias)).masked_fill(no_key, 0.0)
+
+
+def _seen_to_be_empty(no_key: Tensor) -> bool:
+    """Whether no query is without keys; on a GPU, where to look is to wait, it is left open."""
+    return no_key.device.type == "cpu" and has_values(no_key) and not no_key.any()
+
+
+def _added(mask: Tensor, bias: Tensor | None) -> Tensor:
+    """One mask of both, as the kernels take it: booleans, or numbers to add."""
+    return mask if bias is None else torch.where(mask, bias, -math.inf)
+
+
+def _kernel(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+    if q.device.type == "cpu" and q.itemsize < 4:  # a CPU's kernel is fast in float32 only
+        if mask is not None and mask.is_floating_point():
+            mask = mask.float()
+        with torch.autocast("cpu", enabled=False):
+            return _kernel(q.float(), k.float(), v.float(), mask).to(q.dtype)
+    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+
+def fused_dropout(x: Float[Tensor, "*shape"], p: float) -> Float[Tensor, "*shape"]:
+    """Zero with probability ``p``, the others divided by 1 - p; chapter 7 explains it.
+
+    On a CPU it draws 16 random bits for each number, four numbers at a time, which takes half as
+    long as ``F.dropout`` and makes ``p`` exact to 1/65536; elsewhere, and when compiled, it is
+    ``F.dropout``.
+    """
+    if x.device.type != "cpu" or torch.compiler.is_compiling():
+        return F.dropout(x, p)
+    words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
+    bits = words.view(torch.int16)[: x.numel()].view(x.shape)  # uniform from -2¹⁵ to 2¹⁵ - 1
+    dropped = min(round(p * 2**16), 2**16 - 1)  # of the 2¹⁶ values, the lowest
+    keep = torch.empty_like(x)  # 1 or 0; a comparison that made booleans would cost five times
+    torch.ge(bits, dropped - 2**15, out=keep)
+    return x * keep.div_(1 - dropped / 2**16)
