@@ -24,9 +24,10 @@ test: .venv/ready
 mutations: .venv/ready
 	$(RUN) -m tests.mutations
 
-# Runs the chapters whose code, package or outputs changed, and stores their outputs; ALL=1 runs each.
+# Runs the chapters whose code, imports or outputs changed, two at a time (JOBS=N), and stores their
+# outputs; ALL=1 runs each.
 chapters: .venv/ready
-	@$(RUN) -m tools.chapters $(if $(ALL),--all)
+	@$(RUN) -m tools.chapters $(if $(ALL),--all) $(if $(JOBS),--jobs $(JOBS))
 
 lint: .venv/ready
 	$(RUN) -m ruff check .

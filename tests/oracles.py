@@ -12,19 +12,32 @@ from transformer.model import Decoder, DecoderLayer, Encoder, EncoderLayer, Tran
 from transformer.multihead import MultiHeadAttention
 
 
-def attention_by_loops(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-    """Equation 3.3 one number at a time, in float64; a query without keys gets zeros."""
+def attention_by_loops(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    mask: Tensor | None = None,
+    bias: Tensor | None = None,
+) -> Tensor:
+    """Equation 3.3 one number at a time, in float64; a query without keys gets zeros.
+
+    ``bias`` is added to the scores.
+    """
     *batch, T, d_k = q.shape
     S, d_v = v.shape[-2:]
     allowed = (
         torch.ones(*batch, T, S, dtype=torch.bool) if mask is None else mask.expand(*batch, T, S)
     )
+    added = torch.zeros(T, S) if bias is None else bias
     out = torch.zeros(math.prod(batch), T, d_v, dtype=torch.float64)
     flat = [t.reshape(-1, *t.shape[-2:]).double() for t in (q, k, v)]
-    for b, (q_b, k_b, v_b, may) in enumerate(zip(*flat, allowed.reshape(-1, T, S), strict=True)):
+    flat += [t.expand(*batch, T, S).reshape(-1, T, S) for t in (allowed, added.double())]
+    for b, (q_b, k_b, v_b, may, add) in enumerate(zip(*flat, strict=True)):
         for t in range(T):
             keys = [s for s in range(S) if may[t, s]]
-            scores = [sum((q_b[t] * k_b[s]).tolist()) / math.sqrt(d_k) for s in keys]
+            scores = [
+                sum((q_b[t] * k_b[s]).tolist()) / math.sqrt(d_k) + add[t, s].item() for s in keys
+            ]
             largest = max(scores, default=0.0)
             total = sum(math.exp(score - largest) for score in scores)
             for s, score in zip(keys, scores, strict=True):

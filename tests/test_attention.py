@@ -11,7 +11,7 @@ from torch.testing import assert_close
 
 from tests.oracles import attention_by_loops
 from transformer.attention import attention, attention_weights
-from transformer.fused import fused_attention
+from transformer.fused import fused_attention, fused_heads
 
 BOTH = pytest.mark.parametrize("attend", [attention, fused_attention])
 B, H, T, S, D_K, D_V = 2, 3, 4, 5, 6, 7  # all different, so that no swapped axis goes unseen
@@ -154,6 +154,62 @@ def test_fused_is_fused_and_no_kernel_meets_a_row_without_keys(monkeypatch):
     attention(*tensors())
     assert [None if mask is None else mask.shape for mask in calls] == [None, (T, S), (T, S)]
     assert all(mask.any(-1).all() for mask in calls[1:])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_a_cpu_computes_half_precision_in_float32_and_nothing_else_anew(dtype, monkeypatch):
+    seen = []
+
+    def kernel(q, k, v, attn_mask=None):
+        seen.append([t.dtype for t in (q, k, v, attn_mask) if t is not None])
+        return sdpa(q, k, v, attn_mask=attn_mask)
+
+    sdpa = F.scaled_dot_product_attention
+    monkeypatch.setattr(F, "scaled_dot_product_attention", kernel)
+    inputs = tensors(B, H, dtype=dtype)
+    wanted = torch.float32 if dtype.itemsize < 4 else dtype
+    assert fused_heads(*inputs, some_mask(T, S)).dtype == dtype
+    assert fused_heads(*inputs, some_mask(T, S), torch.randn(H, T, S)).dtype == dtype
+    assert seen == [[wanted] * 3 + [torch.bool], [wanted] * 4]
+    exact = sdpa(*(t.float() for t in inputs)) if dtype.itemsize < 4 else sdpa(*inputs)
+    assert torch.equal(fused_heads(*inputs), exact.to(dtype))
+
+
+BIASES = [(T, S), (H, T, S), (H, 1, S), (B, 1, T, S)]
+
+
+def some_bias(*shape, dtype=torch.float64):
+    g = torch.Generator().manual_seed(7)
+    return 3 * torch.randn(shape, generator=g, dtype=torch.float64).to(dtype)
+
+
+@pytest.mark.parametrize("bias", BIASES)
+@pytest.mark.parametrize("mask", [None, (T, S), (S,), (B, 1, T, S), (B, 1, 1, S), (T, 1)])
+def test_a_bias_is_added_to_the_scaled_scores(bias, mask):
+    q, k, v = tensors(B, H, dtype=torch.float64)
+    mask, bias = None if mask is None else some_mask(*mask), some_bias(*bias)
+    expected = attention_by_loops(q, k, v, mask, bias)
+    assert_close(fused_heads(q, k, v, mask, bias), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("own", [False, True])
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_a_bias_in_every_dtype_and_in_another_than_the_queries(dtype, own):
+    q, k, v = tensors(B, H, dtype=dtype)
+    other = torch.float64 if dtype == torch.float32 else torch.float32
+    mask, bias = some_mask(B, 1, T, S), some_bias(H, T, S, dtype=dtype if own else other)
+    out = fused_heads(q, k, v, mask, bias)
+    assert out.dtype == dtype
+    expected = attention_by_loops(q, k, v, mask, bias)
+    assert_close(out.double(), expected, rtol=0, atol=TOLERANCE[dtype])
+    assert (out[..., 0, :] == 0).all()  # a query without keys
+
+
+def test_a_bias_learns():
+    q, k, v = tensors(2, T=3, S=4, d_k=2, d_v=3, dtype=torch.float64)
+    mask, bias = some_mask(2, 3, 4), some_bias(3, 4).requires_grad_()
+    assert torch.autograd.gradcheck(lambda bias: fused_heads(q, k, v, mask, bias), [bias])
+    assert torch.autograd.gradcheck(lambda bias: fused_heads(q, k, v, None, bias), [bias])
 
 
 @BOTH

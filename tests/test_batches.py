@@ -6,7 +6,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.data.batches import Batch, BucketedBatches, make_batch, pad, padding_share
+from transformer.data.batches import BucketedBatches, TextBatch, make_batch, pad, padding_share
+from transformer.training.protocol import TrainingBatch
 
 
 def some_examples(n, *, longest=12, seed=0):
@@ -48,15 +49,24 @@ def test_a_batch_holds_sources_and_targets():
     assert batch.tgt.tolist() == [[1, 5, 6, 2], [1, 7, 2, 0]]
 
 
-def test_n_tokens_counts_the_labels():
-    assert make_batch([([5, 2], [1, 5, 6, 2]), ([5, 2], [1, 7, 2])]).n_tokens == 3 + 2
-    assert type(make_batch([([5, 2], [1, 2])]).n_tokens) is int
+def test_a_batch_says_what_goes_in_and_what_is_to_be_predicted():
+    batch = make_batch([([5, 2], [1, 5, 6, 2]), ([5, 6, 2], [1, 7, 2])])
+    src, tgt = batch.inputs
+    assert src is batch.src
+    assert tgt.tolist() == [[1, 5, 6], [1, 7, 2]]
+    assert batch.labels.tolist() == [[5, 6, 2], [7, 2, 0]]
+    text = TextBatch(pad([[1, 5, 6, 2], [1, 7, 2]]))
+    assert [tensor.tolist() for tensor in text.inputs] == [[[1, 5, 6], [1, 7, 2]]]
+    assert text.labels.tolist() == [[5, 6, 2], [7, 2, 0]]
 
 
 def test_a_batch_moves_as_one():
-    batch = make_batch(some_examples(2)).to("meta", non_blocking=True)
-    assert type(batch) is Batch
-    assert [tensor.device.type for tensor in batch] == ["meta", "meta"]
+    batch = make_batch(some_examples(2))
+    for made, n_tensors in ((batch, 2), (TextBatch(batch.tgt), 1)):
+        moved = made.to("meta", non_blocking=True)
+        assert type(moved) is type(made)
+        assert isinstance(moved, TrainingBatch)
+        assert [tensor.device.type for tensor in moved] == ["meta"] * n_tensors
 
 
 def test_padding_is_a_share_of_both_sides():
@@ -104,12 +114,10 @@ def test_max_tokens_packs_as_many_as_fit():
     assert len(BucketedBatches([([5], [1] * 6)] * 4, max_tokens=12)) == 2
 
 
-@given(
-    st.integers(1, 80), st.integers(1, 4), st.integers(2, 4), seeds, st.booleans(), st.booleans()
-)
-def test_ranks_share_out_what_one_process_would_get(n, size, world_size, seed, shuffle, drop_last):
+@given(st.integers(1, 80), st.integers(1, 4), st.integers(2, 4), seeds, st.booleans())
+def test_ranks_share_out_what_one_process_would_get(n, size, world_size, seed, shuffle):
     examples = some_examples(max(n, world_size * size), seed=seed)
-    options = {"seed": seed, "shuffle": shuffle, "drop_last": drop_last}
+    options = {"seed": seed, "shuffle": shuffle}
     alone = BucketedBatches(examples, batch_size=world_size * size, **options)
     ranks = [
         BucketedBatches(
@@ -121,7 +129,7 @@ def test_ranks_share_out_what_one_process_would_get(n, size, world_size, seed, s
     for batch, *parts in zip(whole, *ranks, strict=True):
         assert parts == [batch[rank::world_size] for rank in range(world_size)]
         assert all(0 < len(part) <= size for part in parts)
-    assert len(examples) - sum(map(len, whole)) < (world_size * size if drop_last else world_size)
+    assert len(examples) - sum(map(len, whole)) < world_size
 
 
 def test_epochs_differ_and_repeat():
@@ -158,25 +166,14 @@ def test_unshuffled_batches_go_from_long_to_short():
     assert batches.indices(0) == batches.indices(1)
 
 
-def test_a_shuffled_epoch_leaves_out_others_each_time():
-    batches = BucketedBatches(some_examples(50), batch_size=8, drop_last=True)
-    left_out = []
-    for e in range(5):
-        kept = batches.indices(e)
-        assert [len(batch) for batch in kept] == [8] * 6
-        left_out.append(frozenset(range(50)) - {i for batch in kept for i in batch})
-    assert len(set(left_out)) == 5
-
-
 def test_buckets_save_most_of_the_padding():
     rng = random.Random(0)
     lengths = [rng.randrange(1, 30) for _ in range(1000)]  # of both sides, as in translation
     examples = [([5] * n, [1, *[6] * (n + rng.randrange(3)), 2]) for n in lengths]
     plain = padding_share(make_batch(examples[i : i + 20]) for i in range(0, 1000, 20))
-    bucketed = BucketedBatches(examples, batch_size=23, drop_last=True)
-    assert bucketed.padding(0) < 0.1 < 0.4 < plain
-    assert bucketed.padding(1) == padding_share(bucketed.epoch(1)) != bucketed.padding(0)
-    assert bucketed.padding() == bucketed.padding(0)
+    bucketed = BucketedBatches(examples, batch_size=20)
+    assert bucketed.padding() < 0.1 < 0.4 < plain
+    assert bucketed.padding() == padding_share(bucketed.epoch(1))
 
 
 EXAMPLES = some_examples(4, longest=4)
@@ -188,15 +185,10 @@ BAD = [
     ),
     ({"batch_size": 0}, "batch_size must be positive, got 0"),
     ({"max_tokens": -1}, "max_tokens must be positive, got -1"),
-    ({"max_tokens": 9, "drop_last": True}, "drop_last must go with batch_size, got max_tokens"),
     ({"batch_size": 2, "world_size": 0}, "world_size must be positive, got 0"),
     ({"batch_size": 2, "rank": 2, "world_size": 2}, "rank must lie between 0 and 1, got 2"),
     ({"batch_size": 2, "rank": -1}, "rank must lie between 0 and 0, got -1"),
     ({"batch_size": 1, "world_size": 5}, "must fill a batch on each of 5 processes, got 4"),
-    (
-        {"batch_size": 5, "drop_last": True},
-        "examples must fill a batch on each of 1 processes, got 4",
-    ),
     ({"batch_size": 2, "examples": []}, "examples must hold at least one example, got none"),
     (
         {"batch_size": 2, "examples": [*EXAMPLES, ([], [1, 2])]},

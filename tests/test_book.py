@@ -44,6 +44,17 @@ def test_a_claim_needs_one_line_of_text(text, unchecked):
 
 def test_a_claim_is_reached_by_its_words():
     assert anchor_of("W_Q Kᵀ, for 3 seeds: √64 ≤ 8.") == "claim-w-q-k-for-3-seeds-64-8"
+    assert anchor_of("from τ = 0.1: log V + σ²/2") == "claim-from-0-1-log-v-2"
+
+
+def test_words_of_every_script_tell_claims_apart():
+    assert anchor_of("每一行的权重之和为一") == "claim-每一行的权重之和为一"
+    assert anchor_of("softmax 的输出，是正数") == "claim-softmax-的输出-是正数"
+    assert anchor_of("Les poids, à l'été") == "claim-les-poids-à-l-été"
+    assert anchor_of("Веса — в сумме 1") == "claim-веса-в-сумме-1"
+    assert anchor_of("τα βάρη α") == "claim-τα-βάρη"
+    assert anchor_of("कि") != anchor_of("की")  # which differ in a mark that is no letter
+    assert anchor_of("cafe\u0301") == anchor_of("caf\u00e9")  # the same word, typed in two ways
 
 
 def test_close_is_equality_up_to_rounding():
@@ -63,7 +74,7 @@ def test_close_does_not_broadcast():
 def test_minimise_is_adam_on_the_losses_of_its_steps():
     w, twin = (torch.tensor([3.0, -2.0], requires_grad=True) for _ in range(2))
     losses = minimise(
-        lambda step: (w - step).square().sum(), [w], steps=4, lr=lambda i: 0.1 / (i + 1)
+        lambda step: (w - step).square().sum(), [w], n_steps=4, lr=lambda i: 0.1 / (i + 1)
     )
     adam, by_hand = torch.optim.Adam([twin]), []
     for step in range(4):
@@ -80,7 +91,7 @@ def test_minimise_is_adam_on_the_losses_of_its_steps():
 def test_minimise_takes_one_rate_for_all_steps_and_an_iterator_of_parameters():
     layer = torch.nn.Linear(2, 1)
     x = torch.randn(8, 2, generator=torch.Generator().manual_seed(0))
-    losses = minimise(lambda _: layer(x).square().mean(), layer.parameters(), steps=50, lr=0.1)
+    losses = minimise(lambda _: layer(x).square().mean(), layer.parameters(), n_steps=50, lr=0.1)
     assert len(losses) == 50
     assert losses[-1] < 0.01 * losses[0]
 
@@ -95,8 +106,8 @@ def test_minimise_cuts_gradients_that_are_too_long(monkeypatch):
 
     monkeypatch.setattr(torch.optim.Adam, "step", spy)
     w = torch.tensor([30.0, 40.0], requires_grad=True)
-    minimise(lambda _: w.square().sum() / 2, [w], steps=1, lr=0.1)
-    minimise(lambda _: w.square().sum() / 2, [w], steps=1, lr=0.1, clip_norm=2.0)
+    minimise(lambda _: w.square().sum() / 2, [w], n_steps=1, lr=0.1)
+    minimise(lambda _: w.square().sum() / 2, [w], n_steps=1, lr=0.1, clip_norm=2.0)
     assert lengths == pytest.approx([50.0, 2.0], rel=1e-3)
 
 
@@ -113,9 +124,9 @@ def test_show_displays_the_source_on_disk(monkeypatch):
 def test_show_moves_a_method_to_the_left_edge(monkeypatch):
     shown = []
     monkeypatch.setattr("transformer.book.source.display", shown.append)
-    show(RNN.advance)
+    show(RNN.recur)
     lines = shown[0].data.splitlines()
-    assert lines[2].startswith("def advance(")
+    assert lines[2].startswith("def recur(")
     assert lines[-2].startswith("    return ")
 
 

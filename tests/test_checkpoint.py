@@ -1,7 +1,9 @@
 import json
+import math
 import multiprocessing
 import os
 import random
+import resource
 import signal
 import time
 
@@ -11,16 +13,18 @@ from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
 
 from transformer.config import TransformerConfig
-from transformer.model import Transformer
 from transformer.data.tasks import copy_batch
+from transformer.model import Transformer
 from transformer.training import (
+    average_checkpoints,
+    best_checkpoint,
     checkpoint,
+    checkpoints,
     fit,
     load_checkpoint,
     load_transformer,
     save_checkpoint,
 )
-from transformer.training.checkpoint import checkpoints
 from transformer.training.objective import paper_optimizer
 
 FILES = ("model.safetensors", "optimizer.safetensors", "state.json")
@@ -35,7 +39,7 @@ def model(seed=0, **changes):
 
 
 def batches(i):
-    return copy_batch(4, V, min_length=2, max_length=4, generator=torch.Generator().manual_seed(i))
+    return copy_batch(4, V, min_len=2, max_len=4, generator=torch.Generator().manual_seed(i))
 
 
 def train(run, m, n_steps, **options):
@@ -136,7 +140,9 @@ def test_keeps_the_latest_and_leaves_other_files_alone(tmp_path):
     run.mkdir()
     (run / "notes.txt").write_text("mine")
     (run / "step-best").mkdir()
-    (run / ".writing-123").mkdir()
+    for left in (".writing-123", ".removing-step-00000001"):
+        (run / left).mkdir()
+        (run / left / "state.json").write_text("{}")
     train(run, model(), 7)
     found = sorted(p.name for p in run.iterdir())
     assert found == ["notes.txt", "step-00000006", "step-00000007", "step-best"]
@@ -156,13 +162,13 @@ def test_a_truncated_checkpoint_is_refused_by_name_and_nothing_changes(trained, 
 def test_a_missing_file_is_refused_by_name(trained, file):
     _, run = trained
     (checkpoints(run)[-1] / file).unlink()
-    assert_refused(run, rf"step-00000006/{file}")
+    assert_refused(run, rf"No such file.*step-00000006/{file}", FileNotFoundError)
 
 
-def assert_refused(run, message):
+def assert_refused(run, message, error=ValueError):
     before, m = contents(run), model(seed=1)
     weights = {name: p.detach().clone() for name, p in m.named_parameters()}
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(error, match=message):
         train(run, m, 8)
     assert contents(run) == before
     assert_close(dict(m.named_parameters()), weights, rtol=0, atol=0)
@@ -185,7 +191,7 @@ FOREIGN = {
     "a torch file": (
         "model.safetensors",
         b"PK\x03\x04" + b"\0" * 99,
-        "model.safetensors is missing",
+        "model.safetensors is damaged",
     ),
 }
 
@@ -215,6 +221,109 @@ def test_another_models_checkpoint_is_refused_by_what_differs(trained):
     with pytest.raises(ValueError, match=message):
         load_checkpoint(saved, model())
     assert contents(run).keys() == before.keys()
+
+
+def test_a_tensor_of_another_shape_is_refused(trained):
+    _, run = trained
+    file = checkpoints(run)[-1] / FILES[0]
+    tensors = load_file(file)
+    name = "encoder.layers.0.feed_forward.W_1.bias"
+    save_file(tensors | {name: torch.zeros(1)}, file)  # which would broadcast
+    assert_refused(run, rf"model.safetensors is of another model: {name} is \(1,\), not \(16,\)$")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_weights_that_are_not_finite_are_refused_by_name(trained, value):
+    _, run = trained
+    file = checkpoints(run)[-1] / FILES[0]
+    tensors = load_file(file)
+    tensors["encoder.layers.0.feed_forward.W_1.bias"][3] = value
+    save_file(tensors, file)
+    assert_refused(run, r"step-00000006/model.safetensors must hold finite .* in enc.*W_1\.bias")
+    with pytest.raises(ValueError, match="must hold finite weights"):
+        load_transformer(checkpoints(run)[-1])
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_what_cannot_be_read_is_not_called_damaged(trained, file):
+    _, run = trained
+    path = checkpoints(run)[-1] / file
+    path.unlink()
+    path.mkdir()
+    assert_refused(run, rf"Is a directory: .*step-00000006/{file}", IsADirectoryError)
+
+
+@pytest.mark.parametrize("file", FILES)  # of which each is larger than those written before it
+def test_a_full_disk_leaves_the_checkpoints_that_are_there(trained, file):
+    m, run = trained
+    before, saved, optimizer = contents(run), checkpoints(run)[-1], paper_optimizer(m.parameters())
+    _, state = load_checkpoint(saved, m, optimizer)
+    most, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, ((saved / file).stat().st_size - 1, hard))
+    try:
+        with pytest.raises(OSError, match=r"step-00000009 was not saved: .*File too large"):
+            save_checkpoint(run, m, optimizer, step=9, state=state)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+    assert contents(run) == before
+
+
+def test_the_disk_holds_all_files_before_they_have_their_name(tmp_path, monkeypatch):
+    seen, rename = [], os.rename
+    monkeypatch.setattr(checkpoint, "flush", lambda path: seen.append(path.name))
+    monkeypatch.setattr(os, "rename", lambda *paths: seen.append("renamed") or rename(*paths))
+    m = model()
+    save_checkpoint(tmp_path / "run", m, paper_optimizer(m.parameters()), step=1, state={})
+    assert seen == [*FILES, "renamed", "run"]
+
+
+def save_evaluated(run, values, **options):
+    """A checkpoint at each step of ``values``, with what the evaluation gave up to then."""
+    m, given = model(), {}
+    for step, value in values.items():
+        given |= {} if value is None else {str(step): value}
+        optimizer = paper_optimizer(m.parameters())
+        save_checkpoint(run, m, optimizer, step=step, state={"evaluations": given}, **options)
+    return [int(path.name[5:]) for path in checkpoints(run)]
+
+
+def test_the_best_checkpoint_is_that_of_the_lowest_evaluation(tmp_path):
+    values = {1: 2.0, 2: None, 3: math.nan, 5: 1.0, 7: 1.0, 9: 3.0}
+    assert save_evaluated(tmp_path, values, keep=1) == [5, 9]
+    assert best_checkpoint(tmp_path) == tmp_path / "step-00000005"
+    assert save_evaluated(tmp_path, {10: 0.5}, keep=2) == [9, 10]
+    assert best_checkpoint(tmp_path) == tmp_path / "step-00000010"
+
+
+def test_where_nothing_was_evaluated_the_latest_checkpoint_is_the_best(trained, tmp_path):
+    _, run = trained
+    assert best_checkpoint(run) == run / "step-00000006"
+    with pytest.raises(ValueError, match=r"run must hold a checkpoint, got .*nowhere"):
+        best_checkpoint(tmp_path / "nowhere")
+
+
+def test_the_average_is_that_of_each_weight(tmp_path):
+    train(tmp_path, model(), 6, keep=3)
+    paths = checkpoints(tmp_path)
+    average = average_checkpoints(paths)
+    assert not average.training
+    loaded = [dict(load_transformer(path).named_parameters()) for path in paths]
+    for name, mean in average.named_parameters():
+        expected = sum(named[name].double() for named in loaded) / 3
+        assert_close(mean, expected.float(), rtol=0, atol=0)
+    assert average.output.weight is average.src_embedding.tokens.weight
+    one = average_checkpoints(paths[:1])
+    assert_close(dict(one.named_parameters()), loaded[0], rtol=0, atol=0)
+
+
+def test_only_checkpoints_of_one_model_have_an_average(trained, tmp_path):
+    _, run = trained
+    train(tmp_path / "other", model(d_ff=8), 2)
+    paths = [*checkpoints(run), *checkpoints(tmp_path / "other")]
+    with pytest.raises(ValueError, match="other/step-00000002 is of another model: d_ff is 8, not"):
+        average_checkpoints(paths)
+    with pytest.raises(ValueError, match="paths must hold at least one checkpoint, got none"):
+        average_checkpoints([])
 
 
 def test_no_checkpoint_is_there_before_it_is_whole(tmp_path, monkeypatch):

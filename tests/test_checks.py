@@ -1,11 +1,35 @@
+import math
+
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensorMode
 
-from transformer.checks import check_positive, check_shape, check_tokens
+from transformer.checks import (
+    check_choice,
+    check_finite_and_positive,
+    check_heads,
+    check_mask,
+    check_pad_id,
+    check_positive,
+    check_shape,
+    check_share,
+    check_tokens,
+    check_width,
+    has_values,
+    shape_text,
+)
 
 
 def test_what_fits_passes():
     check_positive(d_model=1, n_heads=8)
+    check_share(dropout=0.0, smoothing=0.999)
+    check_choice(("post", "pre"), norm="pre")
+    check_pad_id(0, 1, 1)
+    check_pad_id(8, 9, 10)
+    check_heads(12, 4)
+    check_width(torch.zeros(3), 3, name="x")
+    check_mask(torch.ones(1, 3, dtype=torch.bool), (2, 4, 3))
+    check_finite_and_positive(temperature=1e-300, lr=1e300)
     check_shape(torch.zeros(2, 0, 4), "B", "S", 4, name="x")
     check_shape(torch.zeros(3), 3, name="x")
     for dtype in (torch.int64, torch.int32):
@@ -26,6 +50,59 @@ def test_what_fits_passes():
 def test_sizes_that_no_model_can_have_are_refused(sizes, error, message, unchecked):
     with pytest.raises(error, match=message):
         check_positive(**sizes)
+
+
+@pytest.mark.parametrize(
+    ("check", "error", "message"),
+    [
+        (lambda: check_share(p=1), ValueError, "p must be at least 0 and below 1, got 1"),
+        (lambda: check_share(p=-1e-9), ValueError, "p must be at least 0 and below 1, got -1e-09"),
+        (lambda: check_share(a=0.5, p=math.nan), ValueError, "p must be at least 0 .* got nan"),
+        (lambda: check_share(p="0.1"), TypeError, "p must be a number, got '0.1'"),
+        (lambda: check_share(p=False), TypeError, "p must be a number, got False"),
+        (
+            lambda: check_choice(["post", "pre"], norm="both"),
+            ValueError,
+            r"norm must be one of \('post', 'pre'\), got 'both'",
+        ),
+        (lambda: check_pad_id(9, 9, 10), ValueError, "pad_id must be an id of both .* got 9"),
+        (lambda: check_pad_id(9, 10, 9), ValueError, "pad_id must be an id of both .* got 9"),
+        (lambda: check_pad_id(-1, 9, 9), ValueError, "pad_id must be an id of both .* got -1"),
+        (lambda: check_pad_id(True, 9, 9), TypeError, "pad_id must be an integer, got True"),
+        (lambda: check_heads(10, 4), ValueError, "multiple of n_heads, got 10 and 4"),
+        (lambda: check_heads(0, 4), ValueError, "d_model must be positive, got 0"),
+        (
+            lambda: check_width(torch.zeros(3, 2), 3, name="x"),
+            ValueError,
+            r"x must have shape \(..., 3\), got \(3, 2\)",
+        ),
+        (lambda: check_width(torch.zeros(()), 3, name="x"), ValueError, r"x must .* got \(\)"),
+        (lambda: check_finite_and_positive(lr=0.0), ValueError, "lr must be positive .* got 0.0"),
+        (
+            lambda: check_finite_and_positive(lr=math.inf),
+            ValueError,
+            "lr must be positive and finite, got inf",
+        ),
+        (lambda: check_finite_and_positive(lr=math.nan), ValueError, "lr must .*, got nan"),
+    ],
+)
+def test_numbers_out_of_their_range_are_refused(check, error, message, unchecked):
+    with pytest.raises(error, match=message):
+        check()
+
+
+def test_shapes_are_written_as_python_writes_them():
+    assert shape_text(()) == "()"
+    assert shape_text(torch.zeros(7).shape) == "(7,)"
+    assert shape_text(("B", "S", 4)) == "(B, S, 4)"
+
+
+def test_python_may_look_at_numbers_unless_there_are_none():
+    assert has_values(torch.zeros(3))
+    assert not has_values(torch.zeros(3, device="meta"))
+    with FakeTensorMode():
+        fake = torch.zeros(3)
+    assert not has_values(fake)
 
 
 @pytest.mark.parametrize(

@@ -1,246 +1,489 @@
-"""``python -m transformer.training`` and ``transformer.decoding.translate``, alone and under torchrun."""
+"""``python -m transformer train``, alone and under torchrun, and how all commands end."""
 
+import errno
 import gzip
-import io
 import json
+import signal
 import subprocess
 import sys
 
 import pytest
+import torch
 
 from tools.chapters import ROOT
-from transformer import translate as translate_module
-from transformer.data.grammar import grammar_pairs
-from transformer.training.__main__ import main
+from transformer import commands
+from transformer.commands import main, train
+from transformer.commands.run_folder import RunFolder
+from transformer.data.batches import BucketedBatches
+from transformer.data.grammar import grammar_pairs, grammar_vocabularies
+from transformer.data.parallel import encode_pairs
+from transformer.training import evaluate_loss
 from transformer.training.checkpoint import checkpoints, load_transformer
-from transformer.decoding.translate import load_tokenizers, translate
 
 QUICK = ["--preset", "tiny", "--device", "cpu", "--quiet", "--batch-size", "8", "--max-len", "24"]
 GRAMMAR = ["--pairs", "60", "--steps", "4", "--save-every", "2", *QUICK]
+BYTE_PAIRS = ["--vocab-size", "300", "--steps", "1", *QUICK, "--max-len", "99"]
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
 
-def train(run, *options):
-    main(["--out", str(run), *options])
+def trains(run, *options):
+    assert main(["train", "--out", str(run), *options]) == 0
     return json.loads((checkpoints(run)[-1] / "state.json").read_text())
+
+
+def refused(capsys, *words):
+    """The one line that is left of a command, apart from what went before its colon."""
+    assert main([str(word) for word in words]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    command, _, message = line.partition(": ")
+    assert command == f"transformer {words[0]}"
+    return message
 
 
 def contents(folder):
     return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
+def write_lines(path, lines):
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write("".join(f"{line}\n" for line in lines))
+    return str(path)
+
+
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     run = tmp_path_factory.mktemp("runs") / "grammar"
-    return run, train(run, *GRAMMAR)
+    return run, trains(run, *GRAMMAR)
 
 
 @pytest.fixture
 def files(tmp_path):
     """Two languages that a model learns fast: the second is the first, in capitals."""
     lines = [" ".join(pair.source) for pair in grammar_pairs(40, seed=0)]
-    paths = []
-    for name, made in (("src", lines), ("tgt", [line.upper() for line in lines])):
-        paths.append(str(tmp_path / f"{name}.gz"))
-        with gzip.open(paths[-1], "wt", encoding="utf-8") as file:
-            file.write("\n".join(made) + "\n")
-    return paths
+    made = (("src", lines), ("tgt", [line.upper() for line in lines]))
+    return [write_lines(tmp_path / f"{name}.gz", text) for name, text in made]
 
 
-def test_trains_on_the_grammar_corpus_and_measures(trained, capsys):
+def test_trains_on_the_grammar_corpus_and_measures(trained):
     run, about = trained
     assert about["step"] == 4
     assert len(about["state"]["losses"]) == 4
     assert set(about["state"]["evaluations"]) == {"2", "4"}
     results = json.loads((run / "results.json").read_text())
-    assert results.keys() >= {"loss", "perplexity", "exact match", "BLEU"}
-    assert results["loss"] == pytest.approx(about["state"]["evaluations"]["4"], rel=1e-6)
+    assert results["steps"] == 4
+    assert results["dev"]["decoding"] == "beam 4, length penalty 0.6"
+    assert results["dev"]["sentences"] == 500
+    best = min(about["state"]["evaluations"].values())
+    assert results["dev"]["loss"] == pytest.approx(best, rel=1e-6)
     assert {p.name for p in run.iterdir()} == {
         *("settings.json", "source.json", "target.json", "results.json"),
         *("step-00000002", "step-00000004"),
     }
 
 
+def test_the_grammar_corpus_is_measured_on_sentences_that_are_held_out(trained):
+    run, _ = trained
+    results = json.loads((run / "results.json").read_text())
+    model = load_transformer(run / f"step-{int(results['checkpoint'].split()[1]):08d}")
+    losses = {}
+    for split in ("train", "test"):
+        pairs = [(p.source, p.target) for p in grammar_pairs(500, seed=1, split=split)]
+        examples, _ = encode_pairs(pairs, *grammar_vocabularies(), max_len=24)
+        batches = BucketedBatches(examples, batch_size=32, shuffle=False)
+        losses[split] = evaluate_loss(model, batches.epoch(0))
+    assert results["dev"]["loss"] == pytest.approx(losses["test"], rel=1e-6)
+    assert results["dev"]["loss"] != pytest.approx(losses["train"], rel=1e-4)
+
+
+def test_says_what_it_does(tmp_path, capsys):
+    trains(tmp_path / "run", *GRAMMAR, "--accumulate", "3", "--batch-size", "7")
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    lines = printed.out.splitlines()
+    assert lines[0].startswith("train: 60 pairs kept, 0 left out; 0 of")
+    assert lines[1].startswith("dev: 500 pairs kept, 0 left out; 0 of")
+    size = sum(p.numel() for p in load_transformer(checkpoints(tmp_path / "run")[-1]).parameters())
+    assert lines[2] == f"{size:,} parameters on cpu; 4 steps, 3 an epoch"
+    assert lines[3].startswith("training loss ")
+    assert " after 4 steps; " in lines[3]
+    assert lines[4].startswith("dev, measured at step ")
+    assert lines[7].startswith("BLEU: ")
+    assert " beam 4, length penalty 0.6; nrefs:1|case:mixed|" in lines[7]
+
+
+def test_shows_the_dev_loss_as_it_falls_unless_it_is_to_be_quiet(tmp_path, capsys):
+    about = trains(tmp_path / "run", *[word for word in GRAMMAR if word != "--quiet"])
+    shown = capsys.readouterr().err
+    for loss in about["state"]["evaluations"].values():
+        assert f"{loss:.3f}" in shown
+
+
 def test_the_same_command_goes_on_and_ends_as_if_it_had_not_stopped(trained, tmp_path):
     _, whole = trained
-    train(tmp_path / "run", *GRAMMAR, "--steps", "3")
-    again = train(tmp_path / "run", *GRAMMAR)
+    trains(tmp_path / "run", *GRAMMAR, "--steps", "3")
+    again = trains(tmp_path / "run", *GRAMMAR)
     assert again["state"]["losses"] == whole["state"]["losses"]
 
 
-def test_a_run_with_other_settings_is_refused_and_kept(trained):
+def test_a_run_with_other_settings_is_refused_and_kept(trained, capsys):
     run, _ = trained
     before = contents(run)
-    with pytest.raises(
-        ValueError, match="other settings: --norm was post, is pre; --seed was 0, is 1"
-    ):
-        train(run, *GRAMMAR, "--norm", "pre", "--seed", "1")
+    message = refused(capsys, "train", "--out", run, *GRAMMAR, "--norm", "pre", "--warmup", "9")
+    assert message == f"{run} is a run with other settings: --norm was post, is pre; " + (
+        "--warmup was 200, is 9"
+    )
     assert contents(run) == before
 
 
-def test_a_folder_of_other_things_is_refused_and_kept(tmp_path):
+def test_other_sentences_under_the_same_name_are_refused_and_the_same_elsewhere_are_not(
+    files, tmp_path, capsys
+):
+    run, before = tmp_path / "run", (tmp_path / "tgt.gz").read_bytes()
+    trains(run, "--train", *files, "--dev", *files, *BYTE_PAIRS)
+    lines = gzip.decompress(before).decode().splitlines()
+    write_lines(files[1], [*lines[:-1], "ANOTHER"])
+    capsys.readouterr()
+    message = refused(capsys, "train", "--out", run, "--train", *files, *BYTE_PAIRS)
+    assert message == f"{run} is a run with other settings: " + (
+        "the sentences to dev on are not those that it began with; "
+        "the sentences to train on are not those that it began with"
+    )
+    (tmp_path / "moved").write_bytes(before)
+    moved = [files[0], str(tmp_path / "moved")]
+    trains(run, "--train", *moved, "--dev", *moved, *BYTE_PAIRS)
+
+
+def test_the_last_step_of_a_linear_decay_is_settled_when_it_begins(tmp_path, capsys):
+    linear = ["--schedule", "linear", "--warmup", "2"]
+    trains(tmp_path / "run", *GRAMMAR, *linear)
+    capsys.readouterr()
+    message = refused(capsys, "train", "--out", tmp_path / "run", *GRAMMAR, *linear, "--steps", "5")
+    assert message.endswith("--steps was 4, is 5")
+
+
+def test_a_folder_of_other_things_is_refused_and_kept(tmp_path, capsys):
     (tmp_path / "thesis.tex").write_text("years of work")
-    with pytest.raises(ValueError, match="--out must be a new folder or that of a run"):
-        train(tmp_path, *GRAMMAR)
+    message = refused(capsys, "train", "--out", tmp_path, *GRAMMAR)
+    assert message == f"--out must be a new folder or that of a run, got {tmp_path}"
     assert contents(tmp_path) == {(tmp_path / "thesis.tex").relative_to(tmp_path): b"years of work"}
+
+
+def test_an_empty_folder_is_as_good_as_a_new_one(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    trains(".", *GRAMMAR, "--steps", "1")
+    assert (tmp_path / "settings.json").exists()
+    (tmp_path / "settings.json").write_text("[1]")
+    capsys.readouterr()
+    message = refused(capsys, "train", "--out", ".", *GRAMMAR, "--steps", "1")
+    assert message.startswith("settings.json is not of a training run: ")
 
 
 def test_trains_on_files_with_byte_pairs(files, tmp_path, capsys):
     run = tmp_path / "run"
-    options = ["--train", *files, "--dev", *files, "--vocab-size", "300", "--steps", "2"]
-    train(
-        run,
-        *options,
-        *QUICK,
-        "--max-len",
-        "99",
-        "--lowercase",
-        "--norm",
-        "pre",
-        "--position",
-        "rotary",
-    )
-    printed = capsys.readouterr().out
-    assert "train: 40 pairs kept, 0 left out; 0 of" in printed
-    assert "BLEU" in printed
-    model = load_transformer(checkpoints(run)[-1])
-    source, target = load_tokenizers(run)
+    sizes = ["--d-model", "24", "--n-heads", "3", "--d-ff", "40"]
+    sizes += ["--n-encoder-layers", "1", "--n-decoder-layers", "3", "--dropout", "0.2"]
+    kind = ["--norm", "pre", "--position", "rotary"]
+    trains(run, "--train", *files, *BYTE_PAIRS, *sizes, *kind)
+    assert "train: 40 pairs kept, 0 left out; 0 of" in capsys.readouterr().out
+    config = load_transformer(checkpoints(run)[-1]).config
+    source, target = RunFolder(run).tokenizers()
     assert source is target
-    assert len(source) == model.config.src_vocab_size == model.config.tgt_vocab_size == 300
-    assert model.config.share_embeddings
-    assert (model.config.norm, model.config.position) == ("pre", "rotary")
+    assert len(source) == config.src_vocab_size == config.tgt_vocab_size == 300
+    assert config.share_embeddings
+    assert (config.norm, config.position) == ("pre", "rotary")
+    assert (config.d_model, config.n_heads, config.d_ff) == (24, 3, 40)
+    assert (config.n_encoder_layers, config.n_decoder_layers) == (1, 3)
+    assert (config.dropout, config.max_len) == (0.2, 99)
+    assert not (run / "results.json").exists()
+
+
+def test_measures_on_dev_and_test_files(files, tmp_path, capsys):
+    run, few = tmp_path / "run", ["the cat", "a dog", "Ein Hund"]
+    test = [write_lines(tmp_path / name, few) for name in ("few.src", "few.tgt")]
+    splits = ["--train", *files, "--dev", *files, "--test", *test]
+    trains(run, *splits, *BYTE_PAIRS, "--lowercase", "--beam-size", "1")
+    results = json.loads((run / "results.json").read_text())
+    assert [results[name]["sentences"] for name in ("dev", "test")] == [40, 3]
+    assert results["test"]["decoding"] == "greedy"
+    assert "case:lc" in results["test"]["BLEU signature"]
+    assert "case:lc" in results["test"]["chrF signature"]
+    printed = capsys.readouterr().out
+    assert f"BLEU: {results['test']['BLEU']:.2f}  greedy; nrefs:1|case:lc|" in printed
+    trained_on = RunFolder(run).tokenizers()[0]
+    assert trained_on.decode(trained_on.encode("THE")) == "THE"
+    assert len(trained_on.encode("the cat")) < len(trained_on.encode("THE CAT"))
+
+
+def test_the_number_of_epochs_gives_that_of_steps(files, tmp_path):
+    options = [word for word in BYTE_PAIRS if word not in ("--steps", "1")]
+    about = trains(tmp_path / "run", "--train", *files, *options, "--epochs", "1.3")
+    assert about["step"] == 7  # 40 sentences by 8, times 1.3, is 6.5
+
+
+@pytest.mark.parametrize("schedule", ["paper", "linear"])
+def test_the_schedule_is_as_asked(schedule, tmp_path, monkeypatch):
+    rates = []
+
+    def only_look(model, batches, *, n_steps, schedule, **options):
+        rates.extend(schedule(step) for step in range(1, n_steps + 1))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "fit", only_look)
+    asked = ["--schedule", schedule, "--warmup", "2", "--peak", "0.1"]
+    assert main(["train", "--out", str(tmp_path / "run"), *GRAMMAR, *asked]) == 130
+    falling = [(2 / 3) ** 0.5, (2 / 4) ** 0.5] if schedule == "paper" else [2 / 3, 1 / 3]
+    assert rates == pytest.approx([0.05, 0.1, 0.1 * falling[0], 0.1 * falling[1]])
+
+
+def test_without_a_peak_the_rates_are_those_of_the_paper(tmp_path, monkeypatch):
+    rates = []
+
+    def only_look(model, batches, *, schedule, **options):
+        rates.extend((schedule(1), schedule(9)))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "fit", only_look)
+    main(["train", "--out", str(tmp_path / "run"), *GRAMMAR, "--warmup", "4"])
+    assert rates == pytest.approx([64**-0.5 * 4**-1.5, 64**-0.5 * 9**-0.5])
+
+
+@pytest.fixture
+def worse_and_worse(monkeypatch):
+    """A dev set on which the first checkpoint is the best, as when a model learns by heart."""
+    losses = iter([2.0, 3.0, 4.0])
+    monkeypatch.setattr(train, "evaluate_loss", lambda model, batches: next(losses))
+
+
+@pytest.mark.usefixtures("worse_and_worse")
+def test_the_best_checkpoint_is_kept_and_measured(tmp_path):
+    run = tmp_path / "run"
+    trains(run, *GRAMMAR, "--steps", "6", "--keep", "1")
+    assert [path.name for path in checkpoints(run)] == ["step-00000002", "step-00000006"]
+    assert json.loads((run / "results.json").read_text())["checkpoint"] == "step 2"
+    weights = RunFolder(run).load().model.state_dict()
+    best = load_transformer(checkpoints(run)[0]).state_dict()
+    assert all(torch.equal(weights[name], best[name]) for name in best)
+
+
+def test_as_many_checkpoints_are_kept_as_asked(tmp_path):
+    trains(tmp_path / "run", *GRAMMAR, "--steps", "5", "--save-every", "1", "--keep", "4")
+    assert [path.name[-1] for path in checkpoints(tmp_path / "run")][-4:] == ["2", "3", "4", "5"]
 
 
 def test_bad_lines_are_an_error_or_a_counted_skip_as_asked(files, tmp_path, capsys):
     with gzip.open(files[0], "ab") as src, gzip.open(files[1], "ab") as tgt:
         src.write(b"\nbad \xff\n" + b"long " * 300 + b"\n")
         tgt.write(b"empty\nbytes\nline\n")
-    options = ["--train", *files, "--vocab-size", "300", "--steps", "1", *QUICK, "--max-len", "99"]
-    with pytest.raises(ValueError, match=r"src\.gz, line 41: empty"):
-        train(tmp_path / "strict", *options)
+    options = ["--train", *files, *BYTE_PAIRS]
+    message = refused(capsys, "train", "--out", tmp_path / "strict", *options)
+    assert message == f"{files[0]}, line 41: empty"
     assert not (tmp_path / "strict").exists()
-    train(tmp_path / "lenient", *options, "--on-bad", "skip")
+    trains(tmp_path / "lenient", *options, "--on-bad", "skip")
     printed = capsys.readouterr().out
     assert "41 pairs kept, 2 left out (1 empty, 1 not UTF-8)" in printed
     assert "40 pairs kept, 1 left out (1 over 99 tokens)" in printed
 
 
-def test_a_long_sentence_to_measure_on_is_left_out_as_asked(files, tmp_path, capsys):
-    long = [str(tmp_path / name) for name in ("long.src", "long.tgt")]
-    for path in long:
-        with open(path, "w") as file:
-            file.write("the cat\n" + "the " * 99 + "\n")
-    options = ["--train", *files, "--dev", *long, "--vocab-size", "300", "--steps", "1", *QUICK]
-    train(tmp_path / "run", *options, "--max-len", "60", "--on-bad", "skip", "--lowercase")
-    assert "1 pairs kept, 1 left out (1 over 60 tokens)" in capsys.readouterr().out
-    assert json.loads((tmp_path / "run/results.json").read_text())["steps"] == 1
-    before = translated(tmp_path / "run", "the cat")
-    assert translated(tmp_path / "run", "The CAT") == before
+def refusals(tmp_path):
+    """Options, and how the line begins that refuses them."""
+    missing, folder = str(tmp_path / "no.de"), str(tmp_path)
+    short, long = (
+        write_lines(tmp_path / name, ["a"] * n) for name, n in (("short", 9), ("long", 10))
+    )
+    yield ["--train", missing, missing], f"{missing}: No such file or directory"
+    yield ["--train", folder, folder], f"{folder}: Is a directory"
+    yield ["--test", missing, missing], f"{missing}: No such file or directory"
+    yield ["--train", short, long], "src_path and tgt_path must have as many lines as each other"
+    yield ["--train", long, long, "--vocab-size", "100"], "vocab_size must be at least 260"
+    yield ["--n-heads", "3"], "d_model must be a multiple of n_heads, got 64 and 3"
+    yield ["--d-model", "12", "--position", "rotary"], "d_k must be even"
+    yield ["--precision", "fp16"], "precision must be bf16 or fp32 on cpu, got 'fp16'"
+    yield ["--schedule", "linear"], "warmup must be at most n_steps = 4, got 200"
+    yield ["--beam-size", "9999"], "beam_size must be at most 316, the size of the target's"
+    yield ["--max-len", "4"], "pair 1 must fit max_len 4, got "
 
 
-def translated(run, line):
-    with pytest.MonkeyPatch.context() as patch:
-        out = io.StringIO()
-        patch.setattr(sys, "stdin", io.StringIO(line + "\n"))
-        patch.setattr(sys, "stdout", out)
-        translate_module.main([str(run), "--device", "cpu"])
-        return out.getvalue()
+def test_what_cannot_be_trained_is_refused_in_a_line_and_leaves_nothing_behind(tmp_path, capsys):
+    for options, message in refusals(tmp_path):
+        before = contents(tmp_path)
+        found = refused(capsys, "train", "--out", tmp_path / "a/run", *GRAMMAR, *options)
+        assert found.startswith(message)
+        assert contents(tmp_path) == before
+        assert not (tmp_path / "a").exists()
 
 
-def test_an_empty_folder_is_as_good_as_a_new_one(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    train(".", *GRAMMAR, "--steps", "1")
-    assert (tmp_path / "settings.json").exists()
-    (tmp_path / "settings.json").write_text("[1]")
-    with pytest.raises(ValueError, match=r"settings.json is not of a training run"):
-        train(".", *GRAMMAR, "--steps", "1")
-
-
-def test_files_of_unequal_length_are_refused(files, tmp_path):
-    with gzip.open(files[0], "ab") as src:
-        src.write(b"one more\n")
-    with pytest.raises(ValueError, match=r"as many lines as each other, got 41 in .* and 40 in"):
-        train(tmp_path / "run", "--train", *files, *QUICK)
+def test_a_folder_that_cannot_be_made_is_named(tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    message = refused(capsys, "train", "--out", tmp_path / "file/run", *GRAMMAR)
+    assert message == f"{tmp_path / 'file'}: Not a directory"
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         (["--dev", "a", "b"], "--dev goes with --train"),
+        (["--lowercase"], "--lowercase goes with --train"),
         (["--batch-size", "2", "--max-tokens", "9"], "not allowed with"),
+        (["--steps", "2", "--epochs", "9"], "not allowed with"),
         (["--preset", "huge"], "invalid choice"),
-        (["--warmup", "0"], "must be at least 1, got 0"),
-        (["--batch-size", "0"], "must be at least 1, got 0"),
+        (["--position", "nowhere"], "invalid choice: 'nowhere' (choose from 'sinusoidal'"),
+        (["--warmup", "0"], "--warmup: must be from 1 to 2147483647, got 0"),
+        (["--batch-size", "2.5"], "--batch-size: invalid whole value: '2.5'"),
+        (["--d-model", "9" * 30], "--d-model: must be from 1 to 2147483647, got 999"),
         (["--dropout", "2"], "must be at least 0 and below 1, got 2"),
         (["--clip-norm", "0"], "must be positive, got 0"),
+        (["--peak", "nan"], "must be positive, got nan"),
+        (["--length-penalty", "inf"], "must be finite, got inf"),
+        (["--seed", "9" * 20], "--seed: must be from 0 to 9223372036854775807, got 999"),
+        (["--seed", "-1"], "--seed: must be from 0 to 9223372036854775807, got -1"),
+        (["--device", "foo"], "--device: must be cpu"),
+        (["--device", "cuda:99"], "--device: must be cpu"),
+        (["--device", "meta"], "--device: must be cpu"),
+        (["--train", "one"], "expected 2 arguments"),
     ],
 )
-def test_options_that_do_not_fit_are_refused(options, message, capsys, tmp_path):
+def test_options_that_do_not_fit_are_refused_in_one_line(options, message, capsys, tmp_path):
     with pytest.raises(SystemExit) as stopped:
-        main(["--out", str(tmp_path / "run"), *options])
+        main(["train", "--out", str(tmp_path / "run"), *options])
     assert stopped.value.code == 2
-    assert message in capsys.readouterr().err
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("transformer train: ")
+    assert message in line
+    assert not (tmp_path / "run").exists()
 
 
-def test_help_names_every_option():
-    command = [sys.executable, "-m", "transformer.training", "--help"]
-    shown = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    for option in ("--train", "--dev", "--max-tokens", "--accumulate", "--precision", "torchrun"):
-        assert option in shown
+# How commands end
+
+
+def fails_with(error, monkeypatch, tmp_path, *options):
+    def fail(*args, **kwargs):
+        raise error
+
+    monkeypatch.setattr(train, "fit", fail)
+    return main(["train", "--out", str(tmp_path / "run"), *GRAMMAR, *options])
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (FloatingPointError("the loss of step 9 is nan"), "the loss of step 9 is nan"),
+        (ValueError("x must be one,\ngot two"), "x must be one, got two"),
+        (OSError(errno.ENOSPC, "No space left", "a/b"), "a/b: No space left"),
+        (PermissionError(errno.EACCES, "Permission denied", "a"), "a: Permission denied"),
+        (OSError("not seekable"), "not seekable"),
+        (MemoryError(), "out of memory; a smaller batch or model needs less ()"),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes\nat: x.cpp"),
+            "out of memory; a smaller batch or model needs less "
+            "(DefaultCPUAllocator: can't allocate memory: 9 bytes)",
+        ),
+        (
+            torch.cuda.OutOfMemoryError("CUDA out of memory.\nTried"),
+            "out of memory; a smaller batch or model needs less (CUDA out of memory.)",
+        ),
+    ],
+)
+def test_what_files_and_numbers_lead_to_is_told_in_a_line(
+    error, message, monkeypatch, tmp_path, capsys
+):
+    assert fails_with(error, monkeypatch, tmp_path) == 2
+    assert capsys.readouterr().err == f"transformer train: {message}\n"
+    with pytest.raises(type(error)):
+        fails_with(error, monkeypatch, tmp_path, "--debug")
+
+
+@pytest.mark.parametrize("error", [TypeError("x"), RuntimeError("x"), KeyError("x")])
+def test_an_error_of_the_program_keeps_its_traceback(error, monkeypatch, tmp_path):
+    with pytest.raises(type(error)):
+        fails_with(error, monkeypatch, tmp_path)
+
+
+def test_an_interrupt_before_the_first_step_says_so(monkeypatch, tmp_path, capsys):
+    assert fails_with(KeyboardInterrupt(), monkeypatch, tmp_path) == 130
+    line = "transformer train: stopped; nothing was saved; the same command goes on\n"
+    assert capsys.readouterr().err == line
+
+
+def test_ctrl_c_saves_where_training_was_and_the_same_command_goes_on(tmp_path):
+    run = tmp_path / "run"
+    options = ["train", "--out", str(run), "--pairs", "60", "--save-every", "99999", *QUICK]
+    command = [sys.executable, "-m", "transformer", *options, "--steps", "99999"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, cwd=ROOT, env=None, **pipes) as process:
+        for line in process.stdout:
+            if "parameters on" in line:
+                break
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=2)  # a few steps
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+    [saved] = checkpoints(run)
+    step = int(saved.name.removeprefix("step-"))
+    assert errors == (
+        f"transformer train: stopped; step {step} is saved in {run}; the same command goes on\n"
+    )
+    assert process.returncode == 130
+    assert trains(*options[2:], "--steps", str(step + 1))["step"] == step + 1
+
+
+def test_a_closed_pipe_ends_in_silence(trained):
+    run, _ = trained
+    command = [sys.executable, "-m", "transformer", "translate", str(run), "--batch-size", "1"]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
+        process.stdout.close()
+        process.stdin.write(b"the cat\n" * 9)
+        process.stdin.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+def test_a_full_disk_behind_the_output_is_told_in_a_line(trained):
+    run, _ = trained
+    command = [sys.executable, "-m", "transformer", "translate", str(run), "--device", "cpu"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command, cwd=ROOT, input=b"the cat\n", stdout=full, stderr=subprocess.PIPE
+        )
+    assert done.stderr == b"transformer translate: No space left on device\n"
+    assert done.returncode == 2
+
+
+def test_help_names_every_command_and_option(capsys):
+    for words, wanted in (
+        (["--help"], ("train", "translate", "evaluate")),
+        (["train", "--help"], ("--train", "--dev", "--max-tokens", "--precision", "torchrun")),
+        (["translate", "--help"], ("--beam-size", "--length-penalty", "--checkpoint", "--average")),
+        (["evaluate", "--help"], ("SOURCE", "TARGET", "--json", "--on-bad")),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            main(words)
+        assert stopped.value.code == 0
+        shown = capsys.readouterr().out
+        assert f"python -m transformer {' '.join(words[:-1])}".strip() in shown
+        assert all(name in shown for name in wanted)
 
 
 def test_two_processes_under_torchrun_learn_as_one_with_twice_the_batch(tmp_path):
     options = ["--steps", "8", "--dropout", "0", "--pairs", "200", "--save-every", "8"]
-    one = train(tmp_path / "one", *GRAMMAR, *options, "--batch-size", "16")
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    command += ["-m", "transformer.training", "--out", str(tmp_path / "two"), *GRAMMAR, *options]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    one = trains(tmp_path / "one", *GRAMMAR, *options, "--batch-size", "16")
+    command = [*TORCHRUN, "-m", "transformer", "train", "--out", str(tmp_path / "two")]
+    done = subprocess.run([*command, *GRAMMAR, *options], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     two = json.loads((tmp_path / "two/step-00000008/state.json").read_text())
     assert one["state"]["losses"] == pytest.approx(two["state"]["losses"], abs=1e-4)
     assert done.stdout.count("train: 200 pairs") == 1
+    assert done.stdout.count("parameters on cpu") == 1
+    assert json.loads((tmp_path / "two/results.json").read_text())["steps"] == 8
 
 
-# transformer.decoding.translate
-
-
-def test_translates_in_order_with_empty_lines_where_they_were(trained):
-    run, _ = trained
-    model, tokenizers = load_transformer(checkpoints(run)[-1]), load_tokenizers(run)
-    lines = [" ".join(pair.source) for pair in grammar_pairs(9, seed=5)]
-    lines[3:3] = ["", "   "]
-    together = translate(lines, model, *tokenizers, max_len=12, batch_size=4)
-    alone = [translate([line], model, *tokenizers, max_len=12)[0] for line in lines]
-    assert together == alone
-    assert together[3:5] == ["", ""]
-    assert all(together[:3])
-    assert translate([], model, *tokenizers, max_len=12) == []
-    with pytest.raises(ValueError, match="must be a list of sentences, got the str 'the cat'"):
-        translate("the cat", model, *tokenizers)
-    with pytest.raises(ValueError, match="max_len must be positive, got 0"):
-        translate(lines, model, *tokenizers, max_len=0)
-    beams = translate(lines, model, *tokenizers, max_len=12, beam_size=3)
-    assert len(beams) == len(lines)
-    assert beams != together
-
-
-def test_a_sentence_too_long_is_named(trained):
-    run, _ = trained
-    model, tokenizers = load_transformer(checkpoints(run)[-1]), load_tokenizers(run)
-    lines = ["the cat", "the " * 24]
-    with pytest.raises(
-        ValueError, match=r"sentences\[1\] must have no more than 24 tokens, got 25"
-    ):
-        translate(lines, model, *tokenizers, max_len=5)
-
-
-def test_the_command_translates_standard_input(trained, monkeypatch, capsys, tmp_path):
-    run, _ = trained
-    monkeypatch.setattr(sys, "stdin", io.StringIO("the cat sleeps\n\nthe dog\n"))
-    translate_module.main([str(run), "--beam-size", "1", "--device", "cpu"])
-    printed = capsys.readouterr().out.split("\n")
-    assert len(printed) == 4
-    assert printed[0]
-    assert printed[1] == ""
+def test_under_torchrun_a_refusal_is_told_once(tmp_path, capfd, monkeypatch):
+    command = [*TORCHRUN, "-m", "transformer", "train", "--out", str(tmp_path / "run"), *GRAMMAR]
+    done = subprocess.run([*command, "--n-heads", "3"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.count("transformer train: d_model must be a multiple of n_heads") == 1
+    assert "transformer/commands" not in done.stderr  # no traceback of ours
+    monkeypatch.setenv("RANK", "1")
     with pytest.raises(SystemExit):
-        translate_module.main([str(tmp_path)])
-    assert "holds no checkpoint" in capsys.readouterr().err
+        commands.main(["train", "--out", "x", "--steps", "none"])
+    assert capfd.readouterr().err == ""

@@ -10,14 +10,25 @@ def test_defaults_are_the_papers_base_model():
     assert (c.d_model, c.n_heads, c.d_k, c.d_ff, c.dropout) == (512, 8, 64, 2048, 0.1)
     assert (c.n_encoder_layers, c.n_decoder_layers) == (6, 6)
     assert (c.norm, c.position, c.pad_id, c.share_embeddings) == ("post", "sinusoidal", 0, True)
+    assert c.max_len == 512
     assert c == TransformerConfig.base(37_000, 37_000)
 
 
 def test_presets():
-    big = TransformerConfig.big(10, 20)
-    assert (big.d_model, big.n_heads, big.d_ff, big.dropout) == (1024, 16, 4096, 0.3)
-    assert (big.src_vocab_size, big.tgt_vocab_size) == (10, 20)
-    assert TransformerConfig.small(10, 10).d_model == 128
+    made = {}
+    for preset in (TransformerConfig.tiny, TransformerConfig.small, TransformerConfig.big):
+        c = preset(10, 20)
+        assert (c.src_vocab_size, c.tgt_vocab_size) == (10, 20)
+        layers = (c.n_encoder_layers, c.n_decoder_layers)
+        made[preset.__name__] = (c.d_model, c.n_heads, c.d_ff, layers, c.dropout)
+    assert made == {
+        "tiny": (64, 4, 256, (2, 2), 0.1),
+        "small": (128, 4, 512, (2, 2), 0.1),
+        "big": (1024, 16, 4096, (6, 6), 0.3),
+    }
+
+
+def test_presets_can_be_changed():
     tiny = TransformerConfig.tiny(10, 10, d_model=32, norm="pre")
     assert (tiny.d_model, tiny.norm, tiny.n_encoder_layers) == (32, "pre", 2)
 
@@ -61,14 +72,19 @@ def test_is_frozen_and_replace_validates():
         ({"d_ff": 0}, "d_ff must be positive, got 0"),
         ({"max_len": 0}, "max_len must be positive, got 0"),
         ({"d_model": 10, "n_heads": 4}, "multiple of n_heads, got 10 and 4"),
-        ({"d_model": 9, "n_heads": 3}, "sinusoidal positions want an even d_model, got 9"),
-        ({"d_model": 12, "n_heads": 4, "position": "rotary"}, "even d_model / n_heads, got 3"),
+        ({"d_model": 9, "n_heads": 3}, "d_model must be even, a sine and a cosine each, got 9"),
+        (
+            {"d_model": 12, "n_heads": 4, "position": "rotary"},
+            "d_k must be even, to be turned in pairs, got 3",
+        ),
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
         ({"dropout": -0.1}, "dropout must be at least 0 and below 1, got -0.1"),
         ({"dropout": float("nan")}, "dropout must be at least 0 and below 1, got nan"),
         ({"norm": "none"}, r"norm must be one of \('post', 'pre'\), got 'none'"),
         ({"position": "alibi"}, "position must be one of .*'rotary', 'none'.*, got 'alibi'"),
         ({"pad_id": 10}, "pad_id must be an id of both vocabularies, got 10"),
+        ({"pad_id": 10, "src_vocab_size": 11}, "pad_id must be an id of both .*, got 10"),
+        ({"pad_id": 10, "tgt_vocab_size": 11}, "pad_id must be an id of both .*, got 10"),
         ({"pad_id": -1}, "pad_id must be an id of both vocabularies, got -1"),
         ({"tgt_vocab_size": 11, "share_embeddings": True}, "two sizes, got 10 and 11"),
     ],

@@ -66,7 +66,7 @@ def model(**changes):
 
 def sentences(i=0):
     g = torch.Generator().manual_seed(i)
-    return copy_batch(16, 20, min_length=3, max_length=9, generator=g)
+    return copy_batch(16, 20, min_len=3, max_len=9, generator=g)
 
 
 @pytest.mark.parametrize("position", ["sinusoidal", "learned", "rotary", "none"])

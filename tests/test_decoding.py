@@ -7,8 +7,9 @@ from torch.testing import assert_close
 
 from transformer.config import TransformerConfig
 from transformer.decoding import beam_search, greedy_decode, sample
+from transformer.decoding.beams import Beams
+from transformer.decoding.search import keep_top_k, keep_top_p
 from transformer.model import Transformer
-from transformer.multihead import record_attention
 
 V, MAX_LEN = 9, 10
 IDS = {"bos_id": 1, "eos_id": 2, "max_len": MAX_LEN}
@@ -222,15 +223,6 @@ def uncached(m, src, **options):
     return greedy_decode(m, src, use_cache=False, **options)
 
 
-def test_recorded_decoding_sees_every_position():
-    m, src = model(), sources()
-    with record_attention(m) as maps:
-        tokens = greedy_decode(m, src, **IDS)
-    assert torch.equal(tokens, greedy_decode(m, src, **IDS))
-    assert maps["decoder.layers.1.cross_attention"].size(-2) == tokens.size(1)
-    assert len(maps) == 6
-
-
 def test_dropout_is_off():
     m, src = model(), sources()
     first = greedy_decode(m, src, **IDS)
@@ -285,6 +277,26 @@ def test_top_k_comes_before_top_p():
     share = p[first] / (p[first] + p[second])
     assert drawn(top_k=2, top_p=share - 1e-3)[0] == {first}
     assert drawn(top_k=2, top_p=share + 1e-3)[0] == {first, second}
+
+
+def test_the_nucleus_ends_where_p_is_reached():
+    quarters = torch.zeros(1, 4, dtype=torch.float64)
+    for p, kept in ((0.25, 1), (0.5, 2), (0.51, 3), (1.0, 4)):
+        assert keep_top_p(quarters, p).isfinite().sum() == kept
+    assert keep_top_k(torch.tensor([[3.0, 2.0, 1.0]]), 2).isfinite().tolist() == [
+        [True, True, False]
+    ]
+
+
+def test_the_temperature_comes_before_what_is_kept():
+    _, p = drawn()
+    flat = torch.tensor(p).pow(1 / 3)
+    flat = (flat / flat.sum()).tolist()
+    first, second = sorted(range(1, V), key=lambda token: -p[token])[:2]
+    between = (flat[first] + p[first]) / 2  # flattened, the likeliest alone does not reach it
+    assert p[first] > between > flat[first]
+    assert drawn(top_p=between)[0] == {first}
+    assert {first, second} <= drawn(top_p=between, temperature=3.0)[0]
 
 
 def test_the_same_seed_draws_the_same_sentences():
@@ -360,3 +372,48 @@ def test_ends_that_are_no_integers_are_refused():
 def test_refuses_options(search, changes, message):
     with pytest.raises(ValueError, match=message):
         search(model(), sources(), **IDS, **changes)
+
+
+NEVER = -1e9
+
+
+def beams_of(K, *steps, alpha=0.0, words=5):
+    """A search of one sentence through hand-made probabilities: one {word: p} a step, all beams."""
+    ids = {"bos_id": 1, "eos_id": 2, "pad_id": 0}
+    beams = Beams(1, K, max_len=6, length_penalty=alpha, device=torch.device("cpu"), **ids)
+    rows = None
+    for step in steps:
+        logits = torch.full((K, words), NEVER)
+        for word, p in step.items():
+            logits[:, word] = math.log(p)
+        rows = beams.advance(logits)
+    return beams, rows
+
+
+def test_a_beam_that_ends_leaves_its_place_to_the_next_best():
+    beams, rows = beams_of(2, {2: 0.5, 3: 0.3, 4: 0.2})
+    assert_close(beams.log_p[0].exp(), torch.tensor([0.3, 0.2]))
+    assert beams.last_tokens().tolist() == [3, 4]
+    assert rows.tolist() == [0, 0]
+
+
+def test_all_that_end_at_one_step_count():
+    beams, rows = beams_of(2, {3: 0.6, 4: 0.4}, {2: 1.0})
+    assert rows.tolist() == []  # two have ended, so the search is over
+    tokens, log_p = beams.best()
+    assert tokens.tolist() == [[3, 2]]
+    assert log_p.exp().item() == pytest.approx(0.6)
+
+
+def test_a_beam_that_does_not_exist_yet_cannot_end():
+    # of four beams the first step has one; the other three end with a probability of zero
+    beams, rows = beams_of(4, {2: 0.5, 3: 0.5}, words=4)
+    assert beams.n_ended.tolist() == [1]
+    assert len(rows) == 4
+
+
+def test_of_two_equally_good_sentences_the_one_found_first_stays():
+    beams, _ = beams_of(2, {2: 0.5, 3: 0.5}, {2: 1.0})
+    tokens, log_p = beams.best()
+    assert tokens.tolist() == [[2, 0]]
+    assert log_p.exp().item() == pytest.approx(0.5)

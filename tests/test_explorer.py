@@ -8,12 +8,14 @@ from torch.testing import assert_close
 
 from tools.site_check import LOADS
 from transformer.book import figures
-from transformer.book.explorer import SCALE, TITLES, Explored, explore, from_model
+from transformer.book.explorer import Explored, explore, from_model
+from transformer.book.explorer.explored import TITLES
+from transformer.book.explorer.page import SCALE
 from transformer.config import TransformerConfig
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
+from transformer.data.tokens import BOS_ID, EOS_ID
 from transformer.model import Transformer
 from transformer.multihead import record_attention
-from transformer.data.tokens import BOS_ID, EOS_ID
 
 SOURCE, TARGET = ["the", "black", "cat", "<eos>"], ["<bos>", "le", "chat", "noir", "<eos>"]
 HOSTILE = ("<b>", "</script>", "<!--", '"', "'", "&amp;", "\\", "$x$", "\u2028")
@@ -161,6 +163,12 @@ def test_weights_of_half_precision_and_with_gradients_are_taken():
     assert_close(found, cat().maps["cross"], rtol=0.01, atol=1e-4)
 
 
+def test_weights_that_rounding_put_above_one_are_taken():
+    cross = cat().maps["cross"]
+    rounded = Explored(SOURCE, TARGET, {"cross": 1.005 * cross / cross.max()})
+    assert parts(explore([rounded]).data)[1]["sentences"][0]["maps"]
+
+
 def test_from_model_records_each_sentence_as_if_it_were_padded_into_a_batch():
     vocabularies = src_vocabulary, tgt_vocabulary = grammar_vocabularies()
     torch.manual_seed(0)
@@ -213,8 +221,8 @@ NAN[1, 1, 2, 3] = torch.nan
         ({"maps": {"cross": MAPS["cross"][:, :0]}}, r"got \(3, 0, 4, 4\)"),
         ({"target": ["<bos>"]}, r"maps\['decoder'\] must have shape \(layers, heads, 0, 0\)"),
         (
-            {"maps": {"cross": 2 * MAPS["cross"]}},
-            r"maps\['cross'\] must lie between 0 and 1, got .* to [12]\.",
+            {"maps": {"cross": 1.02 * MAPS["cross"] / MAPS["cross"].max()}},
+            r"maps\['cross'\] must lie between 0 and 1, got .* to 1\.02",
         ),
         ({"maps": {"cross": -MAPS["cross"]}}, r"maps\['cross'\] must lie between 0 and 1, got -"),
         ({"maps": {"cross": NAN}}, r"maps\['cross'\] must lie between 0 and 1, got nan to nan"),

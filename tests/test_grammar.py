@@ -151,20 +151,40 @@ DETERMINERS = {
 SINGULAR = ("le", "la", "l'", "un", "une", "ce", "cette", "mon", "ma", "son", "sa")
 SINGULAR += ("notre", "leur", "chaque")
 PERSONS = {"je": 0, "j'": 0, "tu": 1, "il": 2, "elle": 2, "nous": 3, "ils": 4}
+# English: French, of je, tu, il, nous, ils
 PRESENT = """
-suis es est sommes sont; ai as a avons ont; dors dors dort dormons dorment;
-travaille travailles travaille travaillons travaillent; chante chantes chante chantons chantent;
-arrive arrives arrive arrivons arrivent; tombe tombes tombe tombons tombent;
-reviens reviens revient revenons reviennent; mange manges mange mangeons mangent;
-achète achètes achète achetons achètent; choisis choisis choisit choisissons choisissent;
-vois vois voit voyons voient; invite invites invite invitons invitent; lis lis lit lisons lisent;
-écris écris écrit écrivons écrivent; regarde regardes regarde regardons regardent;
-cherche cherches cherche cherchons cherchent; écoute écoutes écoute écoutons écoutent;
-attends attends attend attendons attendent; parle parles parle parlons parlent;
-obéis obéis obéit obéissons obéissent; joue joues joue jouons jouent;
-vais vas va allons vont; entre entres entre entrons entrent
+be: suis es est sommes sont
+have: ai as a avons ont
+sleep: dors dors dort dormons dorment
+work: travaille travailles travaille travaillons travaillent
+sing: chante chantes chante chantons chantent
+arrive: arrive arrives arrive arrivons arrivent
+fall: tombe tombes tombe tombons tombent
+come: reviens reviens revient revenons reviennent
+eat: mange manges mange mangeons mangent
+buy: achète achètes achète achetons achètent
+choose: choisis choisis choisit choisissons choisissent
+see: vois vois voit voyons voient
+invite: invite invites invite invitons invitent
+read: lis lis lit lisons lisent
+write: écris écris écrit écrivons écrivent
+look-at: regarde regardes regarde regardons regardent
+look-for: cherche cherches cherche cherchons cherchent
+listen: écoute écoutes écoute écoutons écoutent
+wait: attends attends attend attendons attendent
+talk: parle parles parle parlons parlent
+obey: obéis obéis obéit obéissons obéissent
+play: joue joues joue jouons jouent
+go: vais vas va allons vont
+enter: entre entres entre entrons entrent
 """
-VERB_FORMS = [forms.split() for forms in PRESENT.replace("\n", " ").split(";")]
+PRESENT_OF = {
+    english: forms.split()
+    for english, forms in (line.split(": ") for line in PRESENT.strip().splitlines())
+}
+VERB_FORMS = list(PRESENT_OF.values())
+FINITE = {form for forms in VERB_FORMS for form in forms}
+ENGLISH_PERSONS = {"i": 0, "you": 1, "he": 2, "she": 2, "we": 3, "they": 4}
 
 
 def starts_with_vowel(word):
@@ -261,6 +281,70 @@ def test_verbs_and_predicates_agree_with_the_subject():
             assert any(form_of(predicate[0], feminine, p > 2) for p in fitting), words
             predicates += 1
     assert predicates > 500
+
+
+def english_person(source):
+    """From the pronoun, or the first noun, of an English sentence."""
+    if source[0] in ENGLISH_PERSONS:
+        return ENGLISH_PERSONS[source[0]]
+    number = {form.split()[-1]: i for noun in NOUNS for i, form in enumerate(noun.english)}
+    return next(4 if number[word] else 2 for word in source if word in number)
+
+
+def french_forms(source, at):
+    """All forms of the French verb that translates the English one at ``at``."""
+    word, following = source[at], source[at + 1 :]
+    if word in ("am", "is", "are"):
+        feels = {"hungry", "thirsty", "right"} & {*following[-1:]}
+        return PRESENT_OF["have" if feels else "be"]
+    if word in ("need", "needs"):
+        return PRESENT_OF["have"]  # avoir besoin de
+    if word in ("look", "looks"):
+        return PRESENT_OF[f"look-{following[0]}"]
+    return next(f for verb, f in PRESENT_OF.items() if word in (verb, verb + "s", verb + "es"))
+
+
+def test_a_verb_is_the_form_of_its_person_in_both_languages():
+    thirds = {"is", "does"} | {verb.english[1] for verb in VERBS}
+    bases = {"am", "are"} | {verb.english[0] for verb in VERBS}
+    seen = Counter()
+    for pair in every_pair():
+        person, words = english_person(pair.source), pair.source
+        at = next(i for i, word in enumerate(words) if word in thirds | bases and word != "does")
+        finite = words.index("does") if "does" in words else at
+        third = "do" not in words and words[finite] in thirds
+        assert third == (person == 2), words
+        assert words[finite] != "am" or person == 0, words
+        linked = {pair.target[j] for i, j in pair.alignment if i == at}
+        forms = french_forms(words, at)
+        assert forms[person] in linked, pair
+        assert not (linked - {forms[person]}) & FINITE, pair
+        seen[forms[0], person] += 1
+    assert len(seen) == 5 * len(VERB_FORMS)
+
+
+def test_some_is_de_before_an_adjective_and_des_before_a_noun():
+    seen = Counter()
+    for pair in every_pair():
+        for i, word in enumerate(pair.source):
+            if word in ("some", "any"):
+                (j,) = (j for k, j in pair.alignment if k == i)
+                short = word == "any" or pair.target[j + 1] in BEFORE
+                assert pair.target[j] in (("de", "d'") if short else ("des",)), pair
+                seen[word, short] += 1
+    assert len(seen) == 3
+    assert min(seen.values()) > 20
+
+
+def test_an_adverb_follows_the_finite_verb_and_its_negation():
+    seen = Counter()
+    for pair in every_pair():
+        for adverb in {"souvent", "toujours", "vraiment"} & {*pair.target}:
+            before = pair.target[: pair.target.index(adverb)]
+            negated = before[-1] == "pas"
+            assert before[-1 - negated] in FINITE, pair
+            seen[adverb, negated] += 1
+    assert len(seen) == 6
 
 
 def test_words_elide_before_vowels_only():

@@ -80,7 +80,7 @@ def test_residual_drops_the_sublayer_and_never_the_residual(norm):
     assert 0.45 < (added == 0).double().mean() < 0.55
 
 
-@pytest.mark.parametrize("p", [0.1, 0.3, 0.5, 0.9])
+@pytest.mark.parametrize("p", [0.005, 0.1, 0.3, 0.5, 0.9])
 def test_dropout_drops_the_share_p_and_scales_the_rest(p):
     torch.manual_seed(0)
     x = torch.ones(1_000_003)
@@ -90,9 +90,10 @@ def test_dropout_drops_the_share_p_and_scales_the_rest(p):
     assert_close(out.mean().item(), 1.0, rtol=0, atol=0.01)
 
 
-def test_dropout_near_one_keeps_the_mean_too():
+@pytest.mark.parametrize("p", [0.99999, 0.999999])  # which in 1/65536 would round to one
+def test_dropout_near_one_keeps_the_mean_too(p):
     torch.manual_seed(0)
-    out = Dropout(0.99999)(torch.ones(20_000_000))
+    out = Dropout(p)(torch.ones(20_000_000))
     assert_close(out.mean().item(), 1.0, rtol=0, atol=0.3)
 
 
@@ -103,6 +104,14 @@ def test_dropout_draws_each_number_by_itself():
     assert_close(together, torch.eye(8).double(), rtol=0, atol=0.02)
     again = Dropout(0.5)(torch.ones(100_000, 8)) != 0
     assert 0.49 < (kept == again).double().mean() < 0.51
+
+
+def test_dropout_is_torchs_own_where_it_is_not_on_a_cpu(monkeypatch):
+    calls = []
+    monkeypatch.setattr(F, "dropout", lambda x, p: calls.append((x.device.type, p)) or x)
+    for device in ("meta", "cpu"):
+        Dropout(0.3)(torch.ones(2, 3, device=device))
+    assert calls == [("meta", 0.3)]
 
 
 def test_dropout_is_seeded_by_torch():
@@ -143,11 +152,13 @@ def test_layers_equal_torch_functions_on_no_tokens_at_all():
         (lambda: LayerNorm(0), "d_model must be positive, got 0"),
         (lambda: FeedForward(8, 0), "d_ff must be positive, got 0"),
         (lambda: FeedForward(-8, 1), "d_model must be positive, got -8"),
+        (lambda: Dropout(1), "p must be at least 0 and below 1, got 1"),
+        (lambda: Dropout(float("nan")), "p must be at least 0 and below 1, got nan"),
         (lambda: Dropout(1.0), "p must be at least 0 and below 1, got 1.0"),
         (lambda: Residual(8, dropout=-0.5), "p must be at least 0 and below 1, got -0.5"),
         (lambda: LayerNorm(8)(torch.zeros(2, 7)), r"x must have shape \(..., 8\), got \(2, 7\)"),
         (lambda: FeedForward(8, 9)(torch.zeros(7)), r"x must have shape \(..., 8\), got \(7,\)"),
-        (lambda: Residual(8, norm="both"), "norm must be 'post' or 'pre', got 'both'"),
+        (lambda: Residual(8, norm="both"), r"norm must be one of \('post', 'pre'\), got 'both'"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")

@@ -1,4 +1,4 @@
-"""What make chapters does with a chapter that runs, is fresh, or fails."""
+"""What make chapters does with a chapter that runs, is fresh, fails, or is stopped."""
 
 import nbformat
 import pytest
@@ -6,33 +6,53 @@ import pytest
 from tools import chapters
 
 
+def small_chapter(path, *sources):
+    """A chapter that has not been run yet."""
+    cells = [nbformat.v4.new_markdown_cell("# 1. Small", id="title")]
+    cells.append(nbformat.v4.new_code_cell("pass", id="set-up"))
+    cells += [nbformat.v4.new_code_cell(source, id=f"c{n}") for n, source in enumerate(sources)]
+    cells[2].metadata = nbformat.from_dict({"scrolled": True, "tags": ["hide-cell"]})
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+
+
 @pytest.fixture
-def book(tmp_path, monkeypatch):
-    """A book of one small chapter, which has not been run yet."""
+def shelf(tmp_path, monkeypatch):
+    """The folder of a book without chapters."""
     for folder in ("chapters", "transformer"):
         (tmp_path / folder).mkdir()
     (tmp_path / "_config.yml").write_text(
         "repository: {url: https://github.com/a/b}", encoding="utf-8"
     )
-    path = tmp_path / "chapters" / "01_small.ipynb"
-    cells = {"set-up": "pass", "two": "import os\nprint(os.environ['OMP_NUM_THREADS'])"}
-    code = [nbformat.v4.new_code_cell(source, id=name) for name, source in cells.items()]
-    title = nbformat.v4.new_markdown_cell("# 1. Small", id="title")
-    code[1].metadata = nbformat.from_dict({"scrolled": True, "tags": ["hide-cell"]})
-    nbformat.write(nbformat.v4.new_notebook(cells=[title, *code]), path)
     monkeypatch.setattr(chapters, "ROOT", tmp_path)
-    monkeypatch.setattr(chapters, "CHAPTERS", [path])
     monkeypatch.setattr(chapters, "LEDGER", tmp_path / "ledger.md")
     monkeypatch.setattr(chapters, "SET_UP", "address = '{url}'")
+    for name in ("OMP_NUM_THREADS", "TQDM_DISABLE", "TOKENIZERS_PARALLELISM"):
+        monkeypatch.setenv(name, "7")  # so that they are put back
+    return tmp_path / "chapters"
+
+
+@pytest.fixture
+def book(shelf, monkeypatch):
+    """A book of one small chapter."""
+    path = shelf / "01_small.ipynb"
+    small_chapter(path, "import os\nprint(os.environ['OMP_NUM_THREADS'])")
+    monkeypatch.setattr(chapters, "CHAPTERS", [path])
     return path
+
+
+@pytest.fixture
+def pair(shelf, monkeypatch):
+    """A book of two chapters, whose code is still to be written."""
+    paths = [shelf / "01_one.ipynb", shelf / "02_two.ipynb"]
+    monkeypatch.setattr(chapters, "CHAPTERS", paths)
+    return paths
 
 
 def read(path):
     return nbformat.read(path, as_version=4)
 
 
-def test_runs_stores_and_stamps(book, monkeypatch, capsys):
-    monkeypatch.setenv("OMP_NUM_THREADS", "7")
+def test_runs_stores_and_stamps(book, capsys):
     assert chapters.main([]) == 0
     assert capsys.readouterr().out.startswith("01_small.ipynb: 2 cells, ")
     _, first, second = read(book).cells
@@ -76,9 +96,79 @@ def test_a_chapter_that_fails_is_left_as_it_was(book, capsys):
     nbformat.write(notebook, book)
     before = book.read_bytes()
     assert chapters.main([]) == 1
-    assert "01_small.ipynb: left as it was, for a cell failed" in capsys.readouterr().err
+    assert "01_small.ipynb: left as it was, for it stopped at an error" in capsys.readouterr().err
     assert book.read_bytes() == before
     assert list(book.parent.iterdir()) == [book]
+
+
+# Leaves a sign in chapters/ under the first name, and waits for the one under the second.
+MEET = """\
+import pathlib, time
+pathlib.Path({!r}).touch()
+until = time.monotonic() + 30
+while not pathlib.Path({!r}).exists():
+    assert time.monotonic() < until, "alone"
+    time.sleep(0.01)
+"""
+
+
+def test_two_chapters_run_at_the_same_time(pair, capsys):
+    for path, own, other in zip(pair, ("a", "b"), ("b", "a"), strict=True):
+        small_chapter(path, MEET.format(own, other), "print('met')")
+    assert chapters.main(["--jobs", "2"]) == 0
+    lines = sorted(capsys.readouterr().out.splitlines())
+    assert [line.partition(":")[0] for line in lines] == ["01_one.ipynb", "02_two.ipynb"]
+    for path in pair:
+        assert read(path).cells[3].outputs[0].text == "met\n"
+        assert chapters.is_fresh(read(path))
+
+
+def test_one_job_runs_one_after_the_other(pair):
+    small_chapter(pair[0], "import pathlib, time\ntime.sleep(1)\npathlib.Path('done').touch()")
+    small_chapter(pair[1], "import pathlib\nprint(pathlib.Path('done').exists())")
+    assert chapters.main(["-j", "1"]) == 0
+    assert read(pair[1]).cells[2].outputs[0].text == "True\n"
+
+
+def test_no_jobs_are_refused(pair, capsys):
+    with pytest.raises(SystemExit):
+        chapters.main(["--jobs", "0"])
+    assert "--jobs must be at least 1, got 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("wrong", ["1 / 0", "import os\nos._exit(1)"])
+def test_a_failure_in_one_chapter_does_not_lose_the_other(pair, wrong, capsys):
+    small_chapter(pair[0], wrong)
+    small_chapter(pair[1], "import time\ntime.sleep(1)\nprint('✓ two is even')")
+    before = pair[0].read_bytes()
+    assert chapters.main([]) == 1
+    printed = capsys.readouterr()
+    assert "01_one.ipynb: left as it was" in printed.err
+    assert printed.out.startswith("02_two.ipynb: 2 cells, ")
+    assert pair[0].read_bytes() == before
+    assert chapters.is_fresh(read(pair[1]))
+    assert "two is even" in chapters.LEDGER.read_text(encoding="utf-8")
+
+
+def test_ctrl_c_leaves_every_chapter_as_it_was(pair, capsys):
+    interrupt = "import os, signal, time\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(60)"
+    small_chapter(pair[0], MEET.format("a", "b"), "time.sleep(60)")
+    small_chapter(pair[1], MEET.format("b", "a"), interrupt)
+    before = [path.read_bytes() for path in pair]
+    assert chapters.main(["--jobs", "2"]) == 1
+    assert capsys.readouterr().err.startswith("Stopped: ")
+    assert [path.read_bytes() for path in pair] == before
+    assert sorted(path.name for path in pair[0].parent.glob("*.*")) == [p.name for p in pair]
+
+
+def test_a_module_that_is_edited_meanwhile_makes_the_chapter_stale(book):
+    module = book.parents[1] / "transformer" / "__init__.py"
+    module.write_text("", encoding="utf-8")
+    small_chapter(book, f"import transformer\nopen({str(module)!r}, 'a').write('#')")
+    assert chapters.main([]) == 0
+    assert not chapters.is_fresh(read(book))
+    module.write_text("", encoding="utf-8")
+    assert chapters.is_fresh(read(book))
 
 
 def test_a_chapter_is_renamed_into_place(book, monkeypatch):

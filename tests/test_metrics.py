@@ -11,6 +11,7 @@ from transformer.metrics import (
     alignment_error_rate,
     alignment_from_attention,
     bleu,
+    chrf,
     exact_match,
 )
 
@@ -93,6 +94,34 @@ def test_bleu_is_quiet_about_tokenized_text(caplog):
 def test_bleu_takes_no_unnamed_arguments():
     with pytest.raises(TypeError, match="positional argument"):
         bleu(["a"], ["a"])
+
+
+def test_chrf_by_hand():
+    # 4 letters on either side, without the space: 3 of 4 letters, 2 of 3 pairs, 1 of 2 triples,
+    # 0 of 1 four; there are no longer ones, so precision and recall are means of these four.
+    share = (3 / 4 + 2 / 3 + 1 / 2 + 0) / 4
+    assert chrf(hypotheses=["a bcx"], references=["ab cd"]).score == pytest.approx(100 * share)
+    # 4 of 8 letters are in the reference, 3 of 7 pairs, 2 of 6, 1 of 5; all of the reference's are
+    # in the hypothesis. Of runs that only one side is long enough for, none is counted.
+    precision = (4 / 8 + 3 / 7 + 2 / 6 + 1 / 5) / 4
+    expected = 100 * 5 * precision / (4 * precision + 1)
+    assert chrf(hypotheses=["abcdwxyz"], references=["abcd"]).score == pytest.approx(expected)
+
+
+def test_chrf_says_how_it_was_computed():
+    score = chrf(hypotheses=["A b"], references=["a b"])
+    assert score.score < 100
+    assert score.signature.startswith("nrefs:1|case:mixed|eff:yes|nc:6|nw:0|space:no|version:")
+    lower = chrf(hypotheses=["A b"], references=["a b"], lowercase=True)
+    assert lower.score == pytest.approx(100)
+    assert "case:lc" in lower.signature
+
+
+def test_chrf_refuses_what_bleu_refuses():
+    with pytest.raises(TypeError, match="positional argument"):
+        chrf(["a"], ["a"])
+    with pytest.raises(ValueError, match="hypotheses must be as many as references, got 1 and 2"):
+        chrf(hypotheses=["a"], references=["a", "b"])
 
 
 SRC = tensor([[5, 6, 7, 2], [8, 9, 2, 0]])

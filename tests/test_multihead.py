@@ -1,16 +1,18 @@
 import copy
 import math
+from contextlib import nullcontext
 
 import pytest
 import torch
 from torch.testing import assert_close
 
 from tests.oracles import attention_by_loops, torch_attention
-from transformer.masks import causal_mask, padding_mask
 from transformer.cache import KeyValueCache
+from transformer.masks import causal_mask, padding_mask
 from transformer.multihead import MultiHeadAttention, record_attention
+from transformer.positional import Positions, RotaryPositions
 
-B, T, S, D, H = 3, 5, 7, 12, 4
+B, T, S, D, H = 3, 5, 7, 24, 4
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 DTYPES = pytest.mark.parametrize("dtype", TOLERANCE)
 
@@ -90,49 +92,119 @@ def test_a_query_without_keys_gets_the_bias_of_the_output_layer_alone():
     assert out.isfinite().all()
 
 
-def test_dropout_falls_on_the_weights_in_training_only():
-    attend = module(dropout=0.5)
-    query, memory = vectors(T, S)
-    assert not torch.equal(attend(query, memory, memory), attend(query, memory, memory))
-    attend.eval()
-    assert_close(attend(query, memory, memory), module().eval()(query, memory, memory))
+def alibi(n_heads=H):
+    """Slopes of its own for each head, on how far back a key lies; Press et al. (2022)."""
+    slopes = 2.0 ** -torch.arange(1, n_heads + 1)[:, None, None]
+
+    class Alibi(Positions):
+        def bias(self, T, S):
+            return slopes * (torch.arange(S) - torch.arange(S - T, S)[:, None])
+
+    return Alibi()
 
 
-def test_dropout_keeps_the_mean():
-    attend = module(dropout=0.3, bias=False)
-    query, memory = vectors(T, S)
+POSITIONED = pytest.mark.parametrize(
+    "make", [Positions, lambda: RotaryPositions(S, D // H), alibi], ids=["none", "rotary", "bias"]
+)
+
+
+def by_loops(attend, query, key, value, mask=None):
+    """The formula of the class, with positions where the paper of each has them."""
+
+    def heads(linear, x):
+        return linear(x).unflatten(-1, (H, D // H)).transpose(1, 2)
+
+    q, k, v = heads(attend.W_q, query), heads(attend.W_k, key), heads(attend.W_v, value)
+    q, k = attend.positions.turn(q), attend.positions.turn(k)  # and not the values
+    bias = attend.positions.bias(q.size(2), k.size(2))
+    return attend.W_o(attention_by_loops(q, k, v, mask, bias).transpose(1, 2).flatten(-2))
+
+
+@POSITIONED
+@pytest.mark.parametrize("recorded", [False, True])
+@pytest.mark.parametrize("masked", [False, True])
+def test_positions_act_on_queries_and_keys_and_scores_alone(make, recorded, masked):
+    attend = module(positions=make())
+    key, value = vectors(S, S)
+    mask = padding_mask(source()) & causal_mask(S) if masked else None
+    with record_attention(attend) if recorded else nullcontext():
+        out = attend(key, key, value, mask)
+    assert_close(out, by_loops(attend, key, key, value, mask), rtol=0, atol=1e-12)
+
+
+def test_positions_of_one_kind_differ_from_those_of_another():
+    (x,) = vectors(S)
+    outs = [module(positions=made)(x, x, x) for made in (None, RotaryPositions(S, D // H), alibi())]
+    assert not torch.allclose(outs[0], outs[1])
+    assert not torch.allclose(outs[0], outs[2])
+    assert_close(outs[0], module(positions=Positions())(x, x, x), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_a_bias_in_every_dtype(dtype, recorded):
+    attend = module(dtype, positions=alibi())
+    query, memory = vectors(S, S, dtype=dtype)
+    mask = torch.ones(B, 1, S, S, dtype=torch.bool)
+    mask[1] = False
+    with record_attention(attend) if recorded else nullcontext():
+        out = attend(query, memory, memory, mask)
+    assert out.dtype == dtype
+    expected = module(positions=alibi())(query.double(), memory.double(), memory.double(), mask)
+    tolerance = {torch.float16: 1e-2, torch.bfloat16: 1e-1, torch.float32: 1e-5}[dtype]
+    assert_close(out.double(), expected, rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("positions", [None, alibi(1)])
+@pytest.mark.parametrize("recorded", [False, True])
+def test_scores_of_half_precision_do_not_overflow_before_they_are_scaled(positions, recorded):
+    attend = MultiHeadAttention(64, 1, bias=False, positions=positions).half()
+    with torch.no_grad():
+        for linear in (attend.W_q, attend.W_k, attend.W_v, attend.W_o):
+            linear.weight.copy_(torch.eye(64))
+    x = torch.full((1, 2, 64), 40.0).half()  # scores of 64 · 40² > 65504, an eighth when scaled
+    with record_attention(attend) if recorded else nullcontext():
+        assert_close(attend(x, x, x), x, rtol=1e-2, atol=0)
+
+
+class GroupedQueries(MultiHeadAttention):
+    """Fewer heads of keys and values than of queries; Ainslie et al. (2023)."""
+
+    def __init__(self, d_model, n_heads, n_key_heads, **options):
+        super().__init__(d_model, n_heads, **options)
+        self.W_k = torch.nn.Linear(d_model, n_key_heads * self.d_k)
+        self.W_v = torch.nn.Linear(d_model, n_key_heads * self.d_k)
+
+    def attend(self, q, k, v, mask, bias=None):
+        k, v = (x.repeat_interleave(q.size(1) // x.size(1), dim=1) for x in (k, v))
+        return super().attend(q, k, v, mask, bias)
+
+
+@POSITIONED
+@pytest.mark.parametrize("n_key_heads", [1, 2, 4])
+def test_a_subclass_may_have_fewer_heads_of_keys(make, n_key_heads):
     torch.manual_seed(0)
-    many = [x.repeat(4000, 1, 1) for x in (query, memory, memory)]
-    mean = attend(*many).unflatten(0, (4000, B)).mean(dim=0)
-    assert_close(mean, attend.eval()(query, memory, memory), rtol=0, atol=0.05)
-
-
-@pytest.mark.parametrize("steps", [(1,) * S, (3, 1, 3)])
-def test_cache_holds_what_was_appended_in_order(steps):
-    kv = torch.randn(B, 2, H, S, 5, generator=torch.Generator().manual_seed(0))
-    cache = KeyValueCache(torch.full((B, 2, H, S + 1, 5), torch.nan))
-    for part in kv.split(list(steps), dim=3):
-        cache.append(part)
-    assert cache.length == S
-    for held, expected in zip(cache.held(), kv.unbind(1), strict=True):
-        assert torch.equal(held, expected)
-
-
-def test_cache_selects_rows_and_repeats_them():
-    kv = torch.randn(B, 2, H, S, 5, generator=torch.Generator().manual_seed(0))
-    cache = KeyValueCache(kv, length=4)
-    rows = torch.tensor([2, 0, 2, 1])
-    cache.select(rows)
-    for held, expected in zip(cache.held(), kv.unbind(1), strict=True):
-        assert torch.equal(held, expected[rows, :, :4])
-
-
-def test_cache_refuses_more_than_it_has_room_for():
-    cache = KeyValueCache(torch.zeros(B, 2, H, 4, 5), length=3)
-    with pytest.raises(ValueError, match="the cache has room for 4 positions, got 5"):
-        cache.append(torch.ones(B, 2, H, 2, 5))
-    assert cache.length == 3
-    assert not cache.room.any()
+    attend = GroupedQueries(D, H, n_key_heads, positions=make()).double()
+    (x,) = vectors(S)
+    mask, d_k, shared = causal_mask(S), D // H, H // n_key_heads
+    q, k, v = attend.W_q(x), attend.W_k(x), attend.W_v(x)
+    assert k.shape == v.shape == (B, S, n_key_heads * d_k)
+    turn, bias, heads = attend.positions.turn, attend.positions.bias(S, S), []
+    for i in range(H):
+        j = i // shared
+        q_i = turn(q[:, None, :, i * d_k : (i + 1) * d_k])[:, 0]
+        k_j = turn(k[:, None, :, j * d_k : (j + 1) * d_k])[:, 0]
+        v_j = v[..., j * d_k : (j + 1) * d_k]
+        heads.append(attention_by_loops(q_i, k_j, v_j, mask, None if bias is None else bias[i]))
+    expected = attend.W_o(torch.cat(heads, dim=-1))
+    assert_close(attend(x, x, x, mask), expected, rtol=0, atol=1e-12)
+    cache = KeyValueCache(S)
+    rows = [attend(y, y, y, cache=cache) for y in x.split(1, dim=1)]
+    assert cache.keys.shape == (B, n_key_heads, S, d_k)
+    assert_close(torch.cat(rows, dim=1), expected, rtol=0, atol=1e-12)
+    with record_attention(attend) as maps:
+        attend(x, x, x, mask)
+    assert maps[""].shape == (B, H, S, S)
 
 
 def test_record_attention_gives_the_weights_that_torch_gives():
@@ -202,9 +274,9 @@ def bad_inputs():
     query, memory = vectors(T, S)
     nothing = torch.ones(B, 1, T, S + 1, dtype=torch.bool)
     yield (query[0], memory, memory), r"query must have shape \(B, length, d_model\)"
-    yield (query, memory[..., :-1], memory), r"key must have .* 12\), got \(3, 7, 11\)"
-    yield (query, memory, memory[:2]), r"value must have .* \(3, length, 12\), got \(2, 7, 12\)"
-    yield (query, memory[:1], memory[:1]), r"key must have .* got \(1, 7, 12\)"
+    yield (query, memory[..., :-1], memory), r"key must have .* 24\), got \(3, 7, 23\)"
+    yield (query, memory, memory[:2]), r"value must have .* \(3, length, 24\), got \(2, 7, 24\)"
+    yield (query, memory[:1], memory[:1]), r"key must have .* got \(1, 7, 24\)"
     yield (query, memory, memory[:, :5]), "value must be as long as key, 7 positions, got 5"
     yield (query, memory, memory, nothing), r"mask must broadcast .* \(3, 4, 5, 7\)"
     ambiguous = torch.ones(B, T, S, dtype=torch.bool)

@@ -170,14 +170,10 @@ def test_an_lstm_that_forgets_nothing_keeps_its_cell():
     ours, c = make(LSTM), random(B, H, seed=2)
     state = torch.cat([torch.zeros_like(c), c], dim=-1)
     i, f, g, o = -1e4, 1e4, 0.0, 1e4
-    kept = ours.advance(
-        torch.tensor([i, f, g, o]).double().repeat_interleave(H).repeat(B, 1), state
-    )
+    kept = ours.recur(torch.tensor([i, f, g, o]).double().repeat_interleave(H).repeat(B, 1), state)
     assert_close(kept, torch.cat([c.tanh(), c], dim=-1), rtol=0, atol=1e-12)
     o = -1e4
-    kept = ours.advance(
-        torch.tensor([i, f, g, o]).double().repeat_interleave(H).repeat(B, 1), state
-    )
+    kept = ours.recur(torch.tensor([i, f, g, o]).double().repeat_interleave(H).repeat(B, 1), state)
     assert_close(kept, state, rtol=0, atol=1e-12)
 
 

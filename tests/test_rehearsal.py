@@ -151,7 +151,7 @@ def test_a_cell_that_takes_too_long(environment, book, tmp_path, monkeypatch):
     monkeypatch.setattr(rehearsal, "LIMIT", 1)
     chapter = notebook(quick=("import time", ""), slow=("time.sleep(60)", ""))
     (tmp_path / "content").mkdir()
-    wrong = rehearsal.run(chapter, tmp_path / "content", environment / "bin" / "python", book)
+    wrong = rehearsal.execute(chapter, tmp_path / "content", environment / "bin" / "python", book)
     assert wrong == ["cell slow: A cell timed out while it was being executed, after 1 seconds."]
 
 

@@ -3,6 +3,8 @@ import torch
 import torch.nn.functional as F
 from torch.testing import assert_close
 
+from transformer.cache import Memory
+from transformer.decoding.protocol import Decodable, Selectable
 from transformer.recurrent import AttentionSeq2Seq, Seq2Seq
 
 SRC_VOCAB, TGT_VOCAB, D, H = 11, 13, 5, 6  # all different, so that no swapped axis goes unseen
@@ -99,16 +101,37 @@ def test_attention_equals_plain_loops(cell, score):
 def test_the_protocol_of_the_transformer(kind, options):
     model = make(kind, **options)
     memory = model.encode(SRC)
-    assert_close(model.decode(TGT, memory, SRC), model(SRC, TGT), rtol=0, atol=0)
+    assert_close(model.decode(TGT, memory), model(SRC, TGT), rtol=0, atol=0)
     assert model(SRC, TGT).shape == (B, T, TGT_VOCAB)
-    assert model.output.weight.size(0) == TGT_VOCAB
-    assert model.pad_id == 0
+    assert isinstance(model, Decodable)
+    assert isinstance(memory, Selectable)
+    assert isinstance(model.start_decoding(SRC, max_len=T), Selectable)
+    assert (model.pad_id, model.tgt_vocab_size, model.takes_cache) == (0, TGT_VOCAB, True)
+    assert model.max_len > 10**9
+
+
+@EACH
+def test_rows_of_the_memory_can_be_selected(kind, options):
+    model, rows = make(kind, **options), torch.tensor([2, 0, 0])
+    found = model.decode(TGT[rows], model.encode(SRC).select(rows))
+    assert_close(found, model(SRC, TGT)[rows], rtol=0, atol=1e-12)
+
+
+def test_a_memory_without_a_mask_is_all_words():
+    model = make(AttentionSeq2Seq)
+    vectors, mask = model.encode(SRC[:1])
+    assert mask.all()
+    found = model.decode(TGT[:1], Memory(vectors))
+    assert_close(found, model(SRC[:1], TGT[:1]), rtol=0, atol=0)
 
 
 def test_the_code_has_one_size_and_the_memory_grows():
-    assert make(Seq2Seq).encode(SRC).shape == (B, 2 * H)
-    assert make(Seq2Seq, cell="rnn").encode(SRC[:, :2]).shape == (B, H)
-    assert make(AttentionSeq2Seq).encode(SRC).shape == (B, S, H)
+    assert make(Seq2Seq).encode(SRC).vectors.shape == (B, 2 * H)
+    assert make(Seq2Seq).encode(SRC).mask is None
+    assert make(Seq2Seq, cell="rnn").encode(SRC[:, :2]).vectors.shape == (B, H)
+    vectors, mask = make(AttentionSeq2Seq).encode(SRC)
+    assert vectors.shape == (B, S, H)
+    assert mask.equal(SRC != 0)
 
 
 @EACH
@@ -241,11 +264,11 @@ def copies(B, generator):
     return src, F.pad(src, (1, 0), value=1)
 
 
-def copying(model, steps, seed):
+def copying(model, n_steps, seed):
     """The share of unseen sentences whose every word is likeliest, after some steps of Adam."""
     g = torch.Generator().manual_seed(seed)
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-    for _ in range(steps):
+    for _ in range(n_steps):
         src, tgt = copies(64, g)
         logits = model(src, tgt[:, :-1])
         loss = F.cross_entropy(logits.flatten(0, 1), tgt[:, 1:].flatten(), ignore_index=0)
@@ -262,7 +285,7 @@ def test_attention_learns_to_copy_where_a_fixed_code_has_not_yet():
     shares = []
     for kind in (AttentionSeq2Seq, Seq2Seq):
         torch.manual_seed(0)
-        shares.append(copying(kind(12, 12, d_model=64, hidden_size=64), steps=90, seed=0))
+        shares.append(copying(kind(12, 12, d_model=64, hidden_size=64), n_steps=90, seed=0))
     with_attention, fixed = shares
     assert with_attention >= 0.9
     assert with_attention - fixed > 0.2
@@ -283,7 +306,7 @@ IDS = torch.ones(1, 1, dtype=torch.long)
         (IDS[:, :0], IDS, r"src must have at least one position, got \(1, 0\)"),
         (IDS, IDS[:, :0], r"tgt must have at least one position, got \(1, 0\)"),
         (IDS.float(), IDS, "src must hold integer ids, got torch.float32"),
-        (SRC, TGT[:2], "tgt must have as many rows as src, 3, got 2"),
+        (SRC, TGT[:2], "tgt must have as many rows as the memory, 3, got 2"),
     ],
 )
 def test_tokens_that_do_not_fit_are_named(kind, src, tgt, message, unchecked):
@@ -294,18 +317,25 @@ def test_tokens_that_do_not_fit_are_named(kind, src, tgt, message, unchecked):
             make(kind).alignment(src, tgt)
 
 
-def test_a_memory_that_is_not_of_the_source_is_named(unchecked):
-    with pytest.raises(ValueError, match=r"memory must have shape \(3, 12\), got \(2, 12\)"):
-        make(Seq2Seq).decode(TGT, torch.zeros(2, 2 * H).double(), SRC)
-    with pytest.raises(ValueError, match=r"memory must have shape \(3, 5, 6\), got \(3, 4, 6\)"):
-        make(AttentionSeq2Seq).decode(TGT, torch.zeros(B, 4, H).double(), SRC)
+def test_a_memory_that_does_not_fit_is_named(unchecked):
+    def memory(*shape):
+        return Memory(torch.zeros(shape).double())
+
+    with pytest.raises(ValueError, match="tgt must have as many rows as the memory, 2, got 3"):
+        make(Seq2Seq).decode(TGT, memory(2, 2 * H))
+    with pytest.raises(ValueError, match=r"memory must have shape \(B, 12\), got \(3, 6\)"):
+        make(Seq2Seq).decode(TGT, memory(B, H))
+    with pytest.raises(ValueError, match=r"memory must have shape \(B, S, 6\), got \(3, 4, 5\)"):
+        make(AttentionSeq2Seq).decode(TGT, memory(B, 4, 5))
+    with pytest.raises(ValueError, match=r"memory must have shape \(B, S, 6\), got \(3, 12\)"):
+        make(AttentionSeq2Seq).decode(TGT, memory(B, 2 * H))
 
 
 @MODELS
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"cell": "gru"}, "cell must be 'lstm' or 'rnn', got 'gru'"),
+        ({"cell": "gru"}, r"cell must be one of \('lstm', 'rnn'\), got 'gru'"),
         ({"pad_id": 11}, "pad_id must be an id of both vocabularies, got 11"),
         ({"pad_id": -1}, "pad_id must be an id of both vocabularies, got -1"),
         ({"d_model": 0}, "d_model must be positive, got 0"),
@@ -320,5 +350,5 @@ def test_models_that_cannot_be_made_are_refused(kind, options, message, unchecke
 def test_attention_that_cannot_be_made_is_refused(unchecked):
     with pytest.raises(ValueError, match="hidden_size must be even, half each way, got 5"):
         make(AttentionSeq2Seq, hidden_size=5)
-    with pytest.raises(ValueError, match="score must be 'additive', 'dot' or 'general', got 'x'"):
+    with pytest.raises(ValueError, match=r"score must be one of .*'dot', 'general'.*, got 'x'"):
         make(AttentionSeq2Seq, score="x")

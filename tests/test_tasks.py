@@ -6,9 +6,9 @@ from transformer.data.tasks import copy_batch, reversal_batch
 BOTH = pytest.mark.parametrize("task", [copy_batch, reversal_batch])
 
 
-def batch(task, seed=0, batch_size=200, vocab_size=9, min_length=2, max_length=6):
+def batch(task, seed=0, batch_size=200, vocab_size=9, min_len=2, max_len=6):
     g = torch.Generator().manual_seed(seed)
-    return task(batch_size, vocab_size, min_length=min_length, max_length=max_length, generator=g)
+    return task(batch_size, vocab_size, min_len=min_len, max_len=max_len, generator=g)
 
 
 @BOTH
@@ -37,7 +37,7 @@ def test_all_lengths_and_symbols_come_about_equally_often(task):
 
 @BOTH
 def test_of_one_length_there_are_no_pads(task):
-    src, tgt = batch(task, min_length=4, max_length=4)
+    src, tgt = batch(task, min_len=4, max_len=4)
     assert src.shape == (200, 5)
     assert (src != 0).all()
     assert (tgt != 0).all()
@@ -48,7 +48,7 @@ def test_the_generator_decides(task):
     assert torch.equal(batch(task, seed=3).src, batch(task, seed=3).src)
     assert not torch.equal(batch(task, seed=3).src, batch(task, seed=4).src)
     g = torch.Generator().manual_seed(3)
-    first, second = (task(4, 50, min_length=9, max_length=9, generator=g) for _ in range(2))
+    first, second = (task(4, 50, min_len=9, max_len=9, generator=g) for _ in range(2))
     assert not torch.equal(first.src, second.src)
 
 
@@ -58,8 +58,8 @@ def test_the_generator_decides(task):
     [
         ({"batch_size": 0}, "batch_size must be at least 1, got 0"),
         ({"vocab_size": 4}, "vocab_size must be more than the 4 special ids, got 4"),
-        ({"min_length": 0}, "1 <= min_length <= max_length, got 0 and 6"),
-        ({"min_length": 7}, "1 <= min_length <= max_length, got 7 and 6"),
+        ({"min_len": 0}, "1 <= min_len <= max_len, got 0 and 6"),
+        ({"min_len": 7}, "1 <= min_len <= max_len, got 7 and 6"),
     ],
 )
 def test_sizes_that_make_no_sense_are_refused(task, sizes, message, unchecked):

@@ -1,28 +1,40 @@
+import _thread
+import json
 import math
+import multiprocessing
+import random
+import re
+import signal
 import subprocess
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 from safetensors.torch import load_file
+from torch.nn.parallel import DistributedDataParallel
 from torch.testing import assert_close
 
 from tools.chapters import ROOT
-from transformer.data.batches import Batch
 from transformer.config import TransformerConfig
-from transformer.model import Transformer
+from transformer.data.batches import Batch, TextBatch
 from transformer.data.tasks import copy_batch
+from transformer.model import Transformer
 from transformer.training import (
+    best_checkpoint,
+    checkpoints,
+    count_labels,
     evaluate_loss,
     fit,
-    loop,
+    load_checkpoint,
     paper_optimizer,
     paper_schedule,
     smoothed_cross_entropy,
     warmup_schedule,
 )
-from transformer.training.checkpoint import checkpoints
 
 V = 12
 QUIET = {"device": torch.device("cpu"), "progress": False}
@@ -37,12 +49,25 @@ def model(seed=0, **changes):
 
 def batches(i, size=8):
     g = torch.Generator().manual_seed(i)
-    return copy_batch(size, V, min_length=3, max_length=6, generator=g)
+    return copy_batch(size, V, min_len=3, max_len=6, generator=g)
 
 
 def weights(m, *, without=""):
     named = {name: p.detach().clone() for name, p in m.named_parameters()}
     return {name: p for name, p in named.items() if not (without and name.endswith(without))}
+
+
+class Bigrams(torch.nn.Module):
+    """Predicts a token from the one before it: the least that learns from text alone."""
+
+    def __init__(self, pad_id=0):
+        super().__init__()
+        self.pad_id = pad_id
+        g = torch.Generator().manual_seed(0)
+        self.table = torch.nn.Parameter(torch.randn(V, V, generator=g))
+
+    def forward(self, tokens):
+        return self.table[tokens]
 
 
 def smoothing_by_loops(logits, labels, epsilon, pad_id=0):
@@ -143,7 +168,7 @@ def test_accumulated_batches_make_the_step_of_their_union():
 
     one = fit(together, whole, n_steps=3, **FLAT)
     two = fit(in_pieces, batches, n_steps=3, accumulate=2, **FLAT)
-    assert batches(0).n_tokens != batches(1).n_tokens
+    assert count_labels(batches(0).labels) != count_labels(batches(1).labels)
     assert one.losses == pytest.approx(two.losses, rel=1e-5)
     together, in_pieces = (weights(m, without="W_k.bias") for m in (together, in_pieces))
     assert_close(together, in_pieces, rtol=0, atol=1e-5)
@@ -170,6 +195,39 @@ def test_another_padding_id_gives_the_same_training():
     assert one.losses == pytest.approx(two.losses, rel=1e-5)
     losses = [evaluate_loss(m, [b(7)]) for m, b in ((plain, batches), (other, swapped))]
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+@pytest.mark.parametrize("pad_id", [0, 3])
+def test_text_without_a_source_is_learned_too(pad_id):
+    def text(i):
+        tokens = batches(i).tgt
+        return TextBatch(torch.where(tokens == 0, pad_id, tokens))
+
+    fitted, plain = Bigrams(pad_id), Bigrams(pad_id)
+    history = fit(fitted, text, n_steps=3, clip_norm=None, **FLAT)
+    adam = torch.optim.Adam(plain.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9)
+    for i, seen in enumerate(history.losses):
+        tokens = text(i).tokens
+        logits, labels = plain(tokens[:, :-1]), tokens[:, 1:]
+        n_labels = int((labels != pad_id).sum())
+        expected = float(smoothing_by_loops(logits, labels, 0.1, pad_id)) / n_labels
+        assert seen == pytest.approx(expected, rel=1e-5)
+        F.cross_entropy(
+            logits.flatten(0, 1), labels.flatten(), ignore_index=pad_id, label_smoothing=0.1
+        ).backward()
+        adam.step()
+        adam.zero_grad()
+    assert_close(weights(fitted), weights(plain), rtol=0, atol=1e-6)
+    logits, labels = plain(tokens[:, :-1]), tokens[:, 1:]
+    expected = float(smoothing_by_loops(logits, labels, 0.0, pad_id)) / n_labels
+    assert evaluate_loss(fitted, [text(2)]) == pytest.approx(expected, rel=1e-5)
+
+
+def test_labels_are_what_is_not_padding():
+    labels = torch.tensor([[5, 6, 2], [7, 0, 0]])
+    assert [count_labels(labels, pad_id=pad_id) for pad_id in (0, 7, 9)] == [4, 5, 6]
+    assert count_labels(labels) == 4
+    assert type(count_labels(labels)) is int
 
 
 def test_narrow_labels_are_labels():
@@ -245,11 +303,37 @@ def test_long_gradients_are_cut_to_clip_norm():
 
 def test_gradients_are_cut_after_they_are_unscaled(tmp_path, monkeypatch):
     # float16 on a CPU, where ``precision`` refuses it: the scale of the gradients is a GPU's
-    monkeypatch.setattr(loop, "autocast_dtype", lambda device, precision: torch.float16)
+    monkeypatch.setattr("transformer.training.step.autocast_dtype", lambda *_: torch.float16)
     fit(model(), batches, n_steps=1, clip_norm=0.01, run=tmp_path, **FLAT)
     moments = load_file(checkpoints(tmp_path)[-1] / "optimizer.safetensors")
     first = [moment.flatten() for name, moment in moments.items() if name.endswith("exp_avg")]
     assert torch.cat(first).norm().item() == pytest.approx((1 - 0.9) * 0.01, rel=1e-3)
+
+
+def test_the_scale_of_half_precision_gradients_grows_and_is_resumed(tmp_path, monkeypatch):
+    monkeypatch.setattr("transformer.training.step.autocast_dtype", lambda *_: torch.float16)
+
+    def scaler():
+        return json.loads((checkpoints(tmp_path)[-1] / "state.json").read_text())["state"]["scaler"]
+
+    fit(model(), batches, n_steps=2, run=tmp_path, **FLAT)
+    assert scaler()["_growth_tracker"] == 2  # updates since the scale was last changed
+    fit(model(), batches, n_steps=5, run=tmp_path, **FLAT)
+    assert scaler()["_growth_tracker"] == 5
+
+
+def test_a_run_goes_on_in_another_precision(tmp_path, monkeypatch):
+    fit(model(), batches, n_steps=2, run=tmp_path, **FLAT)
+    monkeypatch.setattr("transformer.training.step.autocast_dtype", lambda *_: torch.float16)
+    assert len(fit(model(), batches, n_steps=3, run=tmp_path, **FLAT).losses) == 3
+
+
+def test_each_process_draws_its_own_dropout(monkeypatch):
+    curves = []
+    for rank in (0, 1, 0):
+        monkeypatch.setattr("transformer.training.step.rank", lambda rank=rank: rank)
+        curves.append(fit(model(dropout=0.3), batches, n_steps=2, **FLAT).losses)
+    assert curves[0] == curves[2] != curves[1]
 
 
 def test_the_schedule_is_asked_for_each_step_from_one_on():
@@ -307,7 +391,7 @@ def test_evaluate_loss_is_the_plain_cross_entropy_of_all_tokens():
     for src, tgt in data:
         total += smoothing_by_loops(m(src, tgt[:, :-1]), tgt[:, 1:], 0.0)
     m.train()
-    expected = float(total) / sum(batch.n_tokens for batch in data)
+    expected = float(total) / sum(count_labels(batch.labels) for batch in data)
     assert evaluate_loss(m, data) == pytest.approx(expected, rel=1e-5)
     assert m.training
     assert all(p.grad is None for p in m.parameters())
@@ -375,6 +459,215 @@ def test_training_in_pieces_gives_the_same_weights_and_history(tmp_path):
     assert_close(weights(third), weights(whole), rtol=0, atol=0)
 
 
+def whole_run(n_steps, **options):
+    """The weights and losses of training that nothing interrupts."""
+    m = model(dropout=0.3)
+    history = fit(m, batches, n_steps=n_steps, **FLAT, **options)
+    return weights(m), history.losses
+
+
+def interrupted_at(number, function):
+    """``function``, which Ctrl-C meets when it is first asked for ``number``."""
+    asked = []
+
+    def called(i):
+        asked.append(i)
+        if i == number and asked.count(i) == 1:
+            raise KeyboardInterrupt
+        return function(i)
+
+    return called
+
+
+@pytest.mark.parametrize(
+    ("where", "number", "done"),
+    [
+        ("batches", 0, 0),
+        ("batches", 8, 4),  # the first of two batches of step 5
+        ("batches", 9, 4),  # the second
+        ("schedule", 5, 4),  # where gradients are there, and the weights have not moved
+        ("schedule", 6, 5),  # of which there is a checkpoint already
+    ],
+)
+def test_an_interrupt_saves_the_last_whole_step(where, number, done, tmp_path):
+    functions = {"batches": batches, "schedule": FLAT["schedule"]}
+    functions[where] = interrupted_at(number, functions[where])
+    options = {"n_steps": 9, "run": tmp_path, "accumulate": 2, "save_every": 5, **QUIET}
+    first, second = model(dropout=0.3), model(seed=1 if done else 0, dropout=0.3)
+    with pytest.raises(KeyboardInterrupt):
+        fit(first, **functions, **options)
+    assert [p.name for p in checkpoints(tmp_path)] == [f"step-{done:08d}"] * (done > 0)
+    expected = whole_run(done, accumulate=2)[0] if done else weights(model())
+    assert_close(weights(first), expected, rtol=0, atol=0)
+    history = fit(second, **functions, **options)
+    expected, losses = whole_run(9, accumulate=2)
+    assert_close(weights(second), expected, rtol=0, atol=0)
+    assert history.losses == losses
+
+
+def test_an_interrupted_evaluation_loses_nothing(tmp_path):
+    def evaluate(m):
+        raise KeyboardInterrupt
+
+    for every in (3, 5):  # when a checkpoint is not due, and when it is
+        options = {"run": tmp_path / f"{every}", "save_every": 5, **FLAT}
+        m = model(dropout=0.3)
+        with pytest.raises(KeyboardInterrupt):
+            fit(m, batches, n_steps=9, evaluate=evaluate, evaluate_every=every, **options)
+        assert m.training
+        assert [p.name for p in checkpoints(options["run"])] == [f"step-0000000{every}"]
+        history = fit(model(seed=1, dropout=0.3), batches, n_steps=9, **options)
+        assert history.losses == whole_run(9)[1]
+
+
+@pytest.mark.parametrize("late", [False, True])
+def test_an_interrupt_waits_until_the_update_is_whole(late, tmp_path, monkeypatch):
+    update, calls, handler = torch.optim.Adam.step, [], signal.getsignal(signal.SIGINT)
+
+    def interrupted(self, *args, **options):
+        calls.append(None)
+        if late:
+            update(self, *args, **options)
+        if len(calls) == 3:
+            signal.raise_signal(signal.SIGINT)
+        if not late:
+            update(self, *args, **options)
+
+    m = model(dropout=0.3)
+    monkeypatch.setattr(torch.optim.Adam, "step", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fit(m, batches, n_steps=9, run=tmp_path, **FLAT)
+    monkeypatch.undo()
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000003"]
+    assert_close(weights(m), whole_run(3)[0], rtol=0, atol=0)
+    second = model(seed=1, dropout=0.3)
+    history = fit(second, batches, n_steps=9, run=tmp_path, **FLAT)
+    expected, losses = whole_run(9)
+    assert history.losses == losses
+    assert_close(weights(second), expected, rtol=0, atol=0)
+
+
+def test_interrupted_at_random_moments_it_ends_in_the_same_bits(tmp_path):
+    rng, n_interrupts = random.Random(0), 0
+    m = model(dropout=0.3)
+    while True:
+        patience = rng.uniform(0.01, 0.02 * (n_interrupts + 1))  # that grows, so that it ends
+        timer = threading.Timer(patience, _thread.interrupt_main)
+        try:
+            timer.start()
+            history = fit(m, batches, n_steps=80, run=tmp_path, save_every=30, **FLAT)
+            timer.cancel()
+            timer.join()
+            break
+        except KeyboardInterrupt:
+            n_interrupts += 1
+            timer.join()
+            saved = checkpoints(tmp_path)
+            if saved:
+                load_checkpoint(saved[-1], kept := model(seed=1, dropout=0.3))
+                assert_close(weights(m), weights(kept), rtol=0, atol=0)
+            m = model(seed=2 if saved else 0, dropout=0.3)
+    assert n_interrupts > 3
+    expected, losses = whole_run(80)
+    assert history.losses == losses
+    assert_close(weights(m), expected, rtol=0, atol=0)
+
+
+def test_an_interrupt_without_a_run_leaves_whole_steps():
+    m = model(dropout=0.3)
+    with pytest.raises(KeyboardInterrupt):
+        fit(m, interrupted_at(2, batches), n_steps=9, **FLAT)
+    assert_close(weights(m), whole_run(2)[0], rtol=0, atol=0)
+
+
+def test_trains_in_a_thread_of_its_own():
+    with ThreadPoolExecutor() as pool:
+        m = model(dropout=0.3)
+        pool.submit(fit, m, batches, n_steps=2, **FLAT).result()
+    assert_close(weights(m), whole_run(2)[0], rtol=0, atol=0)
+
+
+def learns_beside_another(rank, folder):
+    """One of two processes; both are interrupted in step 4, at different batches."""
+    torch.set_num_threads(1)
+    dist.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
+    entered, no_sync = [], DistributedDataParallel.no_sync
+    DistributedDataParallel.no_sync = lambda self: entered.append(None) or no_sync(self)
+    try:
+        fit(
+            model(dropout=0.3),
+            interrupted_at(11 - rank, lambda i: batches(2 * i + rank)),
+            n_steps=6,
+            accumulate=3,
+            run=f"{folder}/run",
+            **FLAT,
+        )
+    except KeyboardInterrupt:
+        (folder / f"{rank}.json").write_text(json.dumps(len(entered)))
+
+
+def test_two_processes_share_gradients_once_a_step_and_are_interrupted_apart(tmp_path):
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    processes = [
+        context.Process(target=learns_beside_another, args=(rank, tmp_path)) for rank in (0, 1)
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join(60)
+        assert process.exitcode == 0, "it hangs, or has failed"
+    assert [p.name for p in checkpoints(tmp_path / "run")] == ["step-00000003"]
+    assert [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)] == [6, 6]
+
+
+def test_each_evaluation_leaves_a_line_on_stderr(capsys):
+    class Epochs:
+        def __len__(self):
+            return 4
+
+        def __call__(self, i):
+            return batches(i)
+
+    values = iter([3.25, 2.5, 1.75])
+    options = {"evaluate": lambda m: next(values), "evaluate_every": 2, "device": "cpu"}
+    rates = {"schedule": lambda n: n / 1000}
+    history = fit(model(), Epochs(), n_steps=5, accumulate=3, **options, **rates)
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    lines = [line for line in re.split(r"[\r\n]+", printed.err) if line.startswith("step")]
+    assert [re.sub(r"\d+ s$", "0 s", line) for line in lines] == [
+        f"step {n}, epoch {epoch}: training loss {sum(losses) / len(losses):.3f}, "
+        f"evaluation {value}, learning rate 0.00{n}, 0 s"
+        for n, epoch, losses, value in (
+            (2, "1.50", history.losses[:2], 3.25),
+            (4, "3.00", history.losses[2:4], 2.5),
+            (5, "3.75", history.losses[4:], 1.75),
+        )
+    ]
+    assert f"loss={sum(history.losses) / 5:.3f}" in printed.err  # a mean, not the last one
+    values = iter([1.0])
+    fit(model(), batches, n_steps=1, **options, **rates)
+    assert "\nstep 1: training loss" in capsys.readouterr().err.replace("\r", "\n")
+    values = iter([1.0])
+    fit(model(), batches, n_steps=1, progress=False, **options, **rates)
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_best_checkpoint_stays_beside_the_latest(tmp_path):
+    values = iter([3.0, 1.0, math.nan, 1.0, 2.0])
+    options = {"evaluate": lambda m: next(values), "evaluate_every": 2, "save_every": 2, **FLAT}
+    fit(model(), batches, n_steps=10, run=tmp_path, keep=2, **options)
+    names = [f"step-{n:08d}" for n in (4, 8, 10)]
+    assert [p.name for p in checkpoints(tmp_path)] == names
+    assert best_checkpoint(tmp_path).name == "step-00000004"
+    values = iter([0.5])
+    fit(model(), batches, n_steps=12, run=tmp_path, keep=1, **options)
+    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000012"]
+    assert best_checkpoint(tmp_path).name == "step-00000012"
+
+
 def test_a_loss_that_is_not_finite_stops_training_and_is_not_saved(tmp_path):
     m = model()
     with torch.no_grad():
@@ -390,6 +683,7 @@ def test_a_loss_that_is_not_finite_stops_training_and_is_not_saved(tmp_path):
         ({"n_steps": 0}, "n_steps must be positive, got 0"),
         ({"accumulate": 0}, "accumulate must be positive, got 0"),
         ({"save_every": -1}, "save_every must be positive, got -1"),
+        ({"keep": 0}, "keep must be positive, got 0"),
         ({"evaluate_every": 0}, "evaluate_every must be positive, got 0"),
         ({"clip_norm": 0.0}, "clip_norm must be positive or None, got 0.0"),
         ({"clip_norm": math.nan}, "clip_norm must be positive or None, got nan"),

@@ -5,6 +5,7 @@ from; ``tests/test_chapters.py`` refuses a stamp that no longer fits.
 """
 
 import argparse
+import asyncio
 import hashlib
 import json
 import os
@@ -15,9 +16,10 @@ from pathlib import Path
 import nbformat
 import yaml
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
 
+from tools.imports import files_behind, imports_of_cell
 from tools.ledger import ledger
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -55,18 +57,17 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
 def stamp(notebook: NotebookNode) -> dict[str, str]:
     """Hashes of what the outputs were made from, and of the outputs (pictures included).
 
-    The set-up cell is left out: it is held equal to :data:`SET_UP`, and a new repository address
+    They are made from the chapter's code and the files of the package that its imports reach. The
+    set-up cell is left out: it is held equal to :data:`SET_UP`, and a new repository address
     changes nothing that a chapter computes.
     """
-    made_from = hashlib.sha256()
-    for path in sorted((ROOT / "transformer").rglob("*")):
-        name = path.relative_to(ROOT).as_posix()
-        # an editor's checkpoints are not the package
-        if path.suffix in (".py", ".js", ".css") and "/." not in name:
-            made_from.update(name.encode() + b"\0" + path.read_bytes())
     cells = code_cells(notebook)
     sources = [cell.source for cell in cells if cell.id != "set-up"]
-    made_from.update(json.dumps(sources).encode())
+    made_from = hashlib.sha256(json.dumps(sources).encode())
+    imports = [each for source in sources for each in imports_of_cell(source)]
+    for path in files_behind(imports, ROOT, "transformer"):
+        for part in (path.relative_to(ROOT).as_posix().encode(), path.read_bytes()):
+            made_from.update(b"%d:" % len(part) + part)
     outputs = json.dumps([cell.outputs for cell in cells], sort_keys=True)
     return {
         "made_from": made_from.hexdigest()[:16],
@@ -87,8 +88,17 @@ def tidy(notebook: NotebookNode) -> None:
             cell.metadata.pop(volatile, None)
 
 
-def run(notebook: NotebookNode) -> None:
+class _Loop(asyncio.SelectorEventLoop):
+    """Leaves Ctrl-C to asyncio, which ends every chapter; nbclient would end the last begun."""
+
+    def add_signal_handler(self, *_) -> None:
+        raise RuntimeError("no handlers here")  # as outside the main thread; nbclient expects it
+
+
+async def execute(notebook: NotebookNode) -> None:
     """Execute in a new kernel, in ``chapters/``, and stamp; raises where a cell raises."""
+    # what it is made from now: a module that is edited meanwhile makes the chapter stale
+    made_from = stamp(notebook)["made_from"]
     client = NotebookClient(
         notebook,
         timeout=300,
@@ -98,8 +108,32 @@ def run(notebook: NotebookNode) -> None:
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
         resources={"metadata": {"path": str(ROOT / "chapters")}},
     )
-    client.execute()
-    notebook.metadata = nbformat.from_dict(METADATA | {"transformer_book": stamp(notebook)})
+    await client.async_execute()
+    stamped = {"transformer_book": stamp(notebook) | {"made_from": made_from}}
+    notebook.metadata = nbformat.from_dict(METADATA | stamped)
+
+
+async def execute_all(stale: dict[Path, NotebookNode], jobs: int) -> bool:
+    """Execute ``jobs`` chapters at a time, and save each that runs to its end; whether all did."""
+    free = asyncio.Semaphore(jobs)
+
+    async def execute_one(path: Path, notebook: NotebookNode) -> bool:
+        async with free:
+            start = time.perf_counter()
+            try:
+                await execute(notebook)
+            # a RuntimeError: the kernel did not start, or died
+            except (CellExecutionError, CellTimeoutError, RuntimeError) as error:
+                if not asyncio.current_task().cancelling():  # else Ctrl-C ended its kernel
+                    what = f"{path.name}: left as it was, for it stopped at an error\n{error}"
+                    print(what, file=sys.stderr, flush=True)
+                return False
+            save(notebook, path)
+            seconds = time.perf_counter() - start
+            print(f"{path.name}: {len(code_cells(notebook))} cells, {seconds:.0f} s", flush=True)
+            return True
+
+    return all(await asyncio.gather(*(execute_one(*each) for each in stale.items())))
 
 
 def save(notebook: NotebookNode, path: Path) -> None:
@@ -116,28 +150,29 @@ def save_ledger() -> None:
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make chapters", description=__doc__.splitlines()[0])
     parser.add_argument("--all", action="store_true", help="run the fresh ones as well")
+    parser.add_argument("-j", "--jobs", type=int, default=min(2, os.cpu_count() or 1), metavar="N")
     options = parser.parse_args(arguments)
+    if options.jobs < 1:
+        parser.error(f"--jobs must be at least 1, got {options.jobs}")
     # as the tests do: see conftest.py
     os.environ |= {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    stale = {}
     for path in CHAPTERS:
         notebook = nbformat.read(path, as_version=4)
         tidy(notebook)
         if is_fresh(notebook) and not options.all:
             save(notebook, path)
-            print(f"{path.name}: fresh")
-            continue
-        start = time.perf_counter()
-        try:
-            run(notebook)
-        except (CellExecutionError, CellTimeoutError, DeadKernelError) as error:
-            print(f"{path.name}: left as it was, for a cell failed\n{error}", file=sys.stderr)
-            return 1
-        save(notebook, path)
-        print(
-            f"{path.name}: {len(code_cells(notebook))} cells, {time.perf_counter() - start:.0f} s"
-        )
+            print(f"{path.name}: fresh", flush=True)
+        else:
+            stale[path] = notebook
+    try:
+        with asyncio.Runner(loop_factory=_Loop) as runner:
+            all_ran = runner.run(execute_all(stale, options.jobs))
+    except KeyboardInterrupt:
+        print("Stopped: the chapters that were running are left as they were.", file=sys.stderr)
+        all_ran = False
     save_ledger()
-    return 0
+    return int(not all_ran)
 
 
 if __name__ == "__main__":

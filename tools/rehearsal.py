@@ -59,7 +59,7 @@ def variables(python: Path, book: Path) -> dict[str, str]:
     }
 
 
-def run(notebook: nbformat.NotebookNode, folder: Path, python: Path, book: Path) -> list[str]:
+def execute(notebook: nbformat.NotebookNode, folder: Path, python: Path, book: Path) -> list[str]:
     """Execute in ``folder`` as *Run all* does; the cell at which it stopped, if it did."""
     spec = folder.parent / "kernels" / "rehearsal" / "kernel.json"
     spec.parent.mkdir(parents=True)
@@ -107,7 +107,7 @@ def rehearse(chapter: Path, environment: Path, book: Path) -> list[str]:
         notebook = nbformat.read(shutil.copy(chapter, content), as_version=4)
         python = own / "bin" / "python"
         before = output_of(python, "-I", "-c", FACTS, *GIVEN).splitlines()
-        wrong = run(notebook, content, python, book)
+        wrong = execute(notebook, content, python, book)
         after = output_of(python, "-I", "-c", FACTS, *GIVEN, "transformer-book").splitlines()
     commit = output_of("git", "-C", book, "rev-parse", "HEAD").strip()
     if commit not in "".join(after):

@@ -26,7 +26,7 @@ _HOMES = {
     "sample": "transformer.decoding.search",
 }
 
-__all__ = [  # noqa: F822 - __getattr__ fetches them
+__all__ = [
     "MultiHeadAttention",
     "Transformer",
     "TransformerConfig",

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable
 
 import torch
 from torch import Tensor
+from torch._subclasses.fake_tensor import FakeTensor  # which PyTorch's own code asks for, too
 
 
 def shape_text(sizes: Iterable[int | str]) -> str:
@@ -94,8 +95,6 @@ def check_tokens(tokens: Tensor, vocab_size: int, *, name: str) -> None:
 
 def has_values(tensor: Tensor) -> bool:
     """Whether Python may look at the numbers: not while compiling, nor in a fake or meta tensor."""
-    from torch._subclasses.fake_tensor import FakeTensor
-
     return not (torch.compiler.is_compiling() or tensor.is_meta or isinstance(tensor, FakeTensor))
 
 

@@ -1,6 +1,6 @@
 """The numbers that make one Transformer (chapter 8)."""
 
-from dataclasses import KW_ONLY, asdict, dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import get_args
 
 import torch
@@ -38,8 +38,7 @@ class TransformerConfig:
     share_embeddings: bool | None = None
 
     def __post_init__(self):
-        sizes = {name: value for name, value in asdict(self).items() if name in _SIZES}
-        check_positive(**sizes)
+        check_positive(**{name: getattr(self, name) for name in _SIZES})
         check_heads(self.d_model, self.n_heads)
         check_share(dropout=self.dropout)
         check_choice(get_args(NormOrder), norm=self.norm)
@@ -92,10 +91,16 @@ class TransformerConfig:
         return cls(src_vocab_size, tgt_vocab_size, **{**_BIG, **changes})
 
 
-_SIZES = {
-    *("src_vocab_size", "tgt_vocab_size", "d_model", "n_heads"),
-    *("n_encoder_layers", "n_decoder_layers", "d_ff", "max_len"),
-}
+_SIZES = (
+    "src_vocab_size",
+    "tgt_vocab_size",
+    "d_model",
+    "n_heads",
+    "n_encoder_layers",
+    "n_decoder_layers",
+    "d_ff",
+    "max_len",
+)
 _TINY = {"d_model": 64, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2, "d_ff": 256}
 _SMALL = {"d_model": 128, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2, "d_ff": 512}
 _BIG = {"d_model": 1024, "n_heads": 16, "d_ff": 4096, "dropout": 0.3}

@@ -56,10 +56,10 @@ def _added(mask: Tensor, bias: Tensor | None) -> Tensor:
 
 def _kernel(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
     if q.device.type == "cpu" and q.itemsize < 4:  # a CPU's kernel is fast in float32 only
-        if mask is not None and mask.is_floating_point():
-            mask = mask.float()
         with torch.autocast("cpu", enabled=False):
             return _kernel(q.float(), k.float(), v.float(), mask).to(q.dtype)
+    if mask is not None and mask.is_floating_point():
+        mask = mask.to(q.dtype)
     return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
 
 

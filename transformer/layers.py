@@ -28,7 +28,7 @@ class LayerNorm(nn.Module):
         self.eps = eps
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
-        check_width(x, len(self.weight), name="x")
+        check_width(x, self.weight.size(0), name="x")
         return F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps)
 
 

@@ -1,4 +1,4 @@
-"""How good is it: exact match, BLEU, and attention against gold alignments (chapters 11, 12)."""
+"""Measures: exact match, BLEU, chrF, and attention against gold alignments (chapters 11, 12)."""
 
 from collections.abc import Sequence, Set
 from typing import NamedTuple
@@ -27,8 +27,8 @@ def exact_match(hypotheses: Sequences, references: Sequences) -> float:
     return n_right / len(references)
 
 
-class Bleu(NamedTuple):
-    """A BLEU score between 0 and 100, and sacrebleu's account of how it was computed."""
+class Score(NamedTuple):
+    """A score of a corpus between 0 and 100, and sacrebleu's account of how it was computed."""
 
     score: float
     signature: str
@@ -40,7 +40,7 @@ def bleu(
     references: Sequence[str],
     lowercase: bool = False,
     tokenize: str = "13a",
-) -> Bleu:
+) -> Score:
     """BLEU of a corpus, Papineni et al. (2002), section 2.3, by sacrebleu, Post (2018); chapter 11.
 
     One reference a sentence, both as plain text, which sacrebleu splits into words itself. By
@@ -51,18 +51,32 @@ def bleu(
     """
     from sacrebleu.metrics import BLEU
 
+    if tokenize not in BLEU.TOKENIZERS:
+        raise ValueError(f"tokenize must be one of {sorted(BLEU.TOKENIZERS)}, got {tokenize!r}")
+    # force: sacrebleu warns of hypotheses that look tokenized, as those of chapter 9 do
+    return _score(BLEU(lowercase=lowercase, tokenize=tokenize, force=True), hypotheses, references)
+
+
+def chrf(*, hypotheses: Sequence[str], references: Sequence[str], lowercase: bool = False) -> Score:
+    """chrF of a corpus, the F-score of runs of 1 to 6 characters, Popović (2015), by sacrebleu.
+
+    Recall counts twice as much as precision; spaces do not count. Arguments and errors are those
+    of :func:`bleu`.
+    """
+    from sacrebleu.metrics import CHRF
+
+    return _score(CHRF(lowercase=lowercase), hypotheses, references)
+
+
+def _score(metric, hypotheses: Sequence[str], references: Sequence[str]) -> Score:
     for name, sentences in (("hypotheses", hypotheses), ("references", references)):
         if isinstance(sentences, str) or not all(isinstance(line, str) for line in sentences):
             raise ValueError(
                 f"{name} must be a list with one str a sentence, got {sentences!r:.60}"
             )
     _check_pairs(hypotheses=hypotheses, references=references)
-    if tokenize not in BLEU.TOKENIZERS:
-        raise ValueError(f"tokenize must be one of {sorted(BLEU.TOKENIZERS)}, got {tokenize!r}")
-    # force: sacrebleu warns of hypotheses that look tokenized, as those of chapter 9 do
-    metric = BLEU(lowercase=lowercase, tokenize=tokenize, force=True)
     score = metric.corpus_score(list(hypotheses), [list(references)]).score
-    return Bleu(score, str(metric.get_signature()))
+    return Score(score, str(metric.get_signature()))
 
 
 def alignment_from_attention(
@@ -76,7 +90,7 @@ def alignment_from_attention(
 
     Raises ValueError if the shapes do not fit, or weights are not finite.
     """
-    _check_weights(weights, src, tgt)
+    _check_weights_fit(weights, src, tgt)
     is_word = _is_word(src)  # (B, S)
     best = weights.masked_fill(~is_word[:, None, :], -torch.inf).argmax(dim=-1)  # (B, T)
     linked = _is_word(tgt[:, 1:]) & is_word.any(dim=-1, keepdim=True)  # (B, T)
@@ -154,14 +168,15 @@ def _is_word(tokens: Tensor) -> Tensor:
 
 
 def _check_pairs(**pair: Sequence | Tensor) -> None:
-    (first, second), (n_first, n_second) = pair, map(len, pair.values())
+    first, second = pair
+    n_first, n_second = len(pair[first]), len(pair[second])
     if n_first != n_second:
         raise ValueError(f"{first} must be as many as {second}, got {n_first} and {n_second}")
     if n_first == 0:
         raise ValueError(f"{first} must hold at least one sentence, got none")
 
 
-def _check_weights(weights: Tensor, src: Tensor, tgt: Tensor) -> None:
+def _check_weights_fit(weights: Tensor, src: Tensor, tgt: Tensor) -> None:
     wanted = (src.size(0), tgt.size(-1) - 1, src.size(-1))
     if weights.shape != wanted or src.size(0) != tgt.size(0):
         raise ValueError(

@@ -86,7 +86,8 @@ class MultiHeadAttention(nn.Module):
         if bias is None:
             weights = attention_weights(q, k, mask)
         else:
-            weights = masked_softmax(q @ k.mT / math.sqrt(self.d_k) + bias, mask)
+            scores = (q / math.sqrt(self.d_k)) @ k.mT + bias.to(q.dtype)
+            weights = masked_softmax(scores, mask)
         self.record(weights.detach())
         return weights @ v
 
@@ -134,9 +135,13 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "B h 
     maps: dict[str, Tensor] = {}
     before = {module: module.record for module in modules.values()}
     for name, module in modules.items():
-        module.record = partial(maps.__setitem__, name)
+        module.record = partial(_keep, maps, name)
     try:
         yield maps
     finally:
         for module, record in before.items():
             module.record = record
+
+
+def _keep(maps: dict[str, Tensor], name: str, weights: Tensor) -> None:
+    maps[name] = weights

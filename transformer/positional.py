@@ -132,7 +132,7 @@ POSITIONS: dict[str, type[Positions]] = {
 def _angles(length: int, width: int) -> Float[Tensor, "length half"]:
     # in float64: at position 10,000 a float32 angle is off by 1e-3
     pairs = torch.arange(0, width, 2, dtype=torch.float64)  # 2i
-    return torch.arange(length, dtype=torch.float64)[:, None] / 10_000 ** (pairs / width)
+    return torch.arange(length)[:, None] / 10_000 ** (pairs / width)
 
 
 def _rows(table: Tensor, start: int, length: int) -> Tensor:

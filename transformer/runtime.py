@@ -1,6 +1,8 @@
-"""Where and how a model runs: device, precision, seeds, evaluation, seconds (chapter 13)."""
+"""Where and how a model runs: device, precision, processes, seeds, seconds (chapter 13)."""
 
 import random
+import signal
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -8,6 +10,7 @@ from typing import Literal, get_args
 
 import numpy as np
 import torch
+import torch.distributed as dist
 from torch import nn
 
 from transformer.checks import check_choice
@@ -42,6 +45,20 @@ def autocast_dtype(device: torch.device | str, precision: Precision = "auto") ->
     return {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
 
 
+def rank() -> int:
+    """Which of the processes of torch.distributed this one is, from 0."""
+    return dist.get_rank() if _distributed() else 0
+
+
+def world_size() -> int:
+    """How many processes torch.distributed has."""
+    return dist.get_world_size() if _distributed() else 1
+
+
+def _distributed() -> bool:
+    return dist.is_available() and dist.is_initialized()
+
+
 def seed_everything(seed: int) -> None:
     """Seeds Python, NumPy and PyTorch on all devices."""
     random.seed(seed)
@@ -53,13 +70,30 @@ def seed_everything(seed: int) -> None:
 def evaluating(model: nn.Module) -> Iterator[None]:
     """Without dropout and without gradients; each module's mode is restored."""
     modes = {module: module.training for module in model.modules()}
-    model.eval()
     try:
+        model.eval()
         with torch.no_grad():
             yield
     finally:
         for module, mode in modes.items():
             module.training = mode
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits for the end of the block, which should be short."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is None or threading.current_thread() is not threading.main_thread():
+        yield  # the signal is not Python's, or not this thread's
+        return
+    waiting = []
+    signal.signal(signal.SIGINT, lambda *received: waiting.append(received))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+        if waiting:
+            signal.raise_signal(signal.SIGINT)
 
 
 class Timer:

@@ -1,6 +1,7 @@
 """Claims that are executed where they are made, and what "equal" means in them."""
 
 import re
+import unicodedata
 
 import numpy as np
 import torch
@@ -29,8 +30,20 @@ def claim(text: str, holds: bool | np.bool_ | Tensor) -> None:
 
 
 def anchor_of(text: str) -> str:
-    """Where the book's pages link to find the claim ``text``: "One, two" is claim-one-two."""
-    return "claim-" + re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+    """Where the book's pages link to find the claim ``text``: "One, two" is claim-one-two.
+
+    Words of every script count. What is no word is left out: marks and signs, raised and lowered
+    characters as in 64², and Greek letters that stand alone, as symbols do.
+    """
+    text = unicodedata.normalize("NFC", text).lower()
+    words = "".join(c if _is_in_words(c) else " " for c in text).split()
+    return "-".join(["claim", *(word for word in words if not re.fullmatch("[α-ω]", word))])
+
+
+def _is_in_words(character: str) -> bool:
+    """Whether it is a letter, with the marks that belong to it, or a digit, and on the line."""
+    raised_or_lowered = unicodedata.decomposition(character).startswith(("<super>", "<sub>"))
+    return unicodedata.category(character)[0] in "LMN" and not raised_or_lowered
 
 
 def close(a: Tensor, b: Tensor, *, tolerance: float = 1e-5) -> bool:

@@ -10,7 +10,7 @@ def minimise(
     loss_of: Callable[[int], Tensor],
     parameters: Iterable[Tensor],
     *,
-    steps: int,
+    n_steps: int,
     lr: float | Callable[[int], float],
     clip_norm: float | None = None,
 ) -> list[float]:
@@ -22,7 +22,7 @@ def minimise(
     rate_of = lr if callable(lr) else lambda step: lr
     adam = torch.optim.Adam(parameters, lr=rate_of(0))
     losses = []
-    for step in range(steps):
+    for step in range(n_steps):
         adam.param_groups[0]["lr"] = rate_of(step)
         loss = loss_of(step)
         adam.zero_grad()

@@ -16,16 +16,41 @@ class Batch(NamedTuple):
     """Sources w1 … <eos> and targets <bos> w1 … <eos>, one pair a row, <pad> after; chapter 9."""
 
     src: Int[Tensor, "B S"]
-    tgt: Int[Tensor, "B T"]
+    tgt: Int[Tensor, "B T+1"]
 
     @property
-    def n_tokens(self) -> int:
-        """How many labels count, which is what is not padding in ``tgt[:, 1:]``."""
-        return int((self.tgt[:, 1:] != PAD_ID).sum())
+    def inputs(self) -> tuple[Int[Tensor, "B S"], Int[Tensor, "B T"]]:
+        """What the model is given: the source, and the target up to the last token."""
+        return self.src, self.tgt[:, :-1]
+
+    @property
+    def labels(self) -> Int[Tensor, "B T"]:
+        """What it is to predict: after each position of the target, the next token."""
+        return self.tgt[:, 1:]
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "Batch":
         """Both tensors on ``device``."""
         return Batch(*(tensor.to(device, non_blocking=non_blocking) for tensor in self))
+
+
+class TextBatch(NamedTuple):
+    """Text without a source, <bos> w1 … <eos>, one a row, <pad> after; chapter 14."""
+
+    tokens: Int[Tensor, "B T+1"]
+
+    @property
+    def inputs(self) -> tuple[Int[Tensor, "B T"]]:
+        """What the model is given: all but the last token."""
+        return (self.tokens[:, :-1],)
+
+    @property
+    def labels(self) -> Int[Tensor, "B T"]:
+        """What it is to predict: after each position, the next token."""
+        return self.tokens[:, 1:]
+
+    def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "TextBatch":
+        """The same on ``device``."""
+        return TextBatch(self.tokens.to(device, non_blocking=non_blocking))
 
 
 def pad(sequences: Sequence[Sequence[int]], pad_id: int = PAD_ID) -> Int[Tensor, "B L"]:
@@ -73,8 +98,7 @@ class BucketedBatches:
     neighbouring lengths, and every ``world_size``-th of them goes to process ``rank``. Given
     ``batch_size``, they thus share out what one process with the size of all would get. Each has
     the same number of batches: where the shortest pairs of all are fewer than the processes, they
-    are left out. ``drop_last`` instead leaves out pairs, others in each epoch if shuffled, until
-    all batches are full.
+    are left out.
 
     Raises ValueError, or TypeError for a size that is no integer, if no batch can be made.
     """
@@ -89,14 +113,11 @@ class BucketedBatches:
         shuffle: bool = True,
         rank: int = 0,
         world_size: int = 1,
-        drop_last: bool = False,
     ):
         if (batch_size is None) == (max_tokens is None):
             raise ValueError(
                 f"batch_size or max_tokens must be given, not both, got {batch_size}, {max_tokens}"
             )
-        if drop_last and batch_size is None:
-            raise ValueError("drop_last must go with batch_size, got max_tokens")
         name, size = (
             ("batch_size", batch_size) if max_tokens is None else ("max_tokens", max_tokens)
         )
@@ -105,7 +126,7 @@ class BucketedBatches:
             raise ValueError(f"rank must lie between 0 and {world_size - 1}, got {rank}")
         _check_examples(examples, max_tokens)
         self._examples, self._seed, self._shuffle = examples, seed, shuffle
-        self._batch_size, self._max_tokens, self._drop_last = batch_size, max_tokens, drop_last
+        self._batch_size, self._max_tokens = batch_size, max_tokens
         self._rank, self._world_size = rank, world_size
         # Compared one after the other: the longer side first, since max_tokens bounds that.
         self._lengths = [(max(len(src), len(tgt)), len(tgt), len(src)) for src, tgt in examples]
@@ -138,20 +159,18 @@ class BucketedBatches:
         order = list(range(len(self._examples)))
         if self._shuffle:
             rng.shuffle(order)
-        if self._drop_last:
-            order = order[: len(order) - len(order) % (self._batch_size * self._world_size)]
         order.sort(key=lambda i: self._lengths[i], reverse=True)  # equal lengths stay shuffled
-        batches = self._cut(order)
+        batches = self.cut(order)
         if self._shuffle:
             rng.shuffle(batches)
         W = self._world_size
         return [batch[self._rank :: W] for batch in batches if len(batch) >= W]
 
-    def padding(self, e: int = 0) -> float:
-        """The share of this process's positions in epoch ``e`` that is padding."""
-        return padding_share(self.epoch(e))
+    def padding(self) -> float:
+        """The share of this process's positions that is padding, the same in every epoch."""
+        return padding_share(self.epoch(0))
 
-    def _cut(self, order: list[int]) -> list[list[int]]:
+    def cut(self, order: list[int]) -> list[list[int]]:
         """Neighbours in ``order``, which starts at the longest, as batches of all processes."""
         batches, start = [], 0
         while start < len(order):

@@ -7,19 +7,23 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
+from transformer.checks import check_choice
 from transformer.data.text import Tokenizing
 from transformer.data.tokens import BOS_ID, EOS_ID, UNK_ID, Example, Sentence
+
+OnBad = Literal["error", "skip"]
 
 
 @dataclass(frozen=True)
 class Report:
-    """How many pairs were kept, how many left out and why, and how many tokens are unknown."""
+    """How many pairs were kept, which left out and why, and how many tokens are unknown."""
 
     kept: int
     skipped: dict[str, int]
     unknown: dict[str, tuple[int, int]] = field(default_factory=dict)  # side: (unknown, all)
+    left_out: tuple[int, ...] = ()  # the numbers of the pairs that were skipped, from 1
 
     def __str__(self) -> str:
         reasons = ", ".join(f"{n} {reason}" for reason, n in sorted(self.skipped.items()))
@@ -33,7 +37,7 @@ def read_parallel(
     tgt_path: str | Path,
     *,
     max_words: int | None = None,
-    on_bad: Literal["error", "skip"] = "error",
+    on_bad: OnBad = "error",
 ) -> tuple[list[tuple[str, str]], Report]:
     r"""The pairs of two UTF-8 files, line n of one translating line n of the other; chapter 11.
 
@@ -43,7 +47,7 @@ def read_parallel(
     Raises ValueError for files of different lengths, of broken gzip or without a good pair, and
     for a bad pair unless ``on_bad`` is "skip".
     """
-    _check_error_or_skip(on_bad=on_bad)
+    check_choice(get_args(OnBad), on_bad=on_bad)
     paths = (src_path, tgt_path)
     src_lines, tgt_lines = map(_read_lines, paths)
     if len(src_lines) != len(tgt_lines):
@@ -51,7 +55,7 @@ def read_parallel(
             f"src_path and tgt_path must have as many lines as each other, got {len(src_lines)} "
             f"in {src_path} and {len(tgt_lines)} in {tgt_path}"
         )
-    pairs, skipped = [], Counter()
+    pairs, skipped, left_out = [], Counter(), []
     for number, lines in enumerate(zip(src_lines, tgt_lines, strict=True), start=1):
         faults = [_fault(line, max_words) for line in lines]
         if faults == [None, None]:
@@ -61,7 +65,8 @@ def read_parallel(
         if on_bad == "error":
             raise ValueError(f"{path}, line {number}: {fault}")
         skipped[fault] += 1
-    report = Report(len(pairs), dict(skipped))
+        left_out.append(number)
+    report = Report(len(pairs), dict(skipped), left_out=tuple(left_out))
     if not pairs:
         raise ValueError(f"{src_path} and {tgt_path} hold no pair to learn from: {report}")
     return pairs, report
@@ -73,7 +78,7 @@ def encode_pairs(
     tgt_tokenizer: Tokenizing,
     *,
     max_len: int,
-    on_long: Literal["error", "skip"] = "error",
+    on_long: OnBad = "error",
 ) -> tuple[list[Example], Report]:
     """Pairs of sentences as ids: w1 … <eos> for the source, <bos> w1 … <eos> for the target.
 
@@ -81,8 +86,8 @@ def encode_pairs(
 
     Raises ValueError if no pair fits, and for one that does not unless ``on_long`` is "skip".
     """
-    _check_error_or_skip(on_long=on_long)
-    examples, skipped = [], Counter()
+    check_choice(get_args(OnBad), on_long=on_long)
+    examples, left_out = [], []
     for number, (src_text, tgt_text) in enumerate(pairs, start=1):
         src = [*src_tokenizer.encode(src_text), EOS_ID]
         tgt = [BOS_ID, *tgt_tokenizer.encode(tgt_text), EOS_ID]
@@ -92,12 +97,13 @@ def encode_pairs(
         elif on_long == "error":
             raise ValueError(f"pair {number} must fit max_len {max_len}, got {longest} tokens")
         else:
-            skipped[f"over {max_len} tokens"] += 1
+            left_out.append(number)
     unknown = {}
     for side, sequences in zip(("source", "target"), zip(*examples, strict=True), strict=False):
         words = [i for ids in sequences for i in ids if i not in (BOS_ID, EOS_ID)]
         unknown[side] = (words.count(UNK_ID), len(words))
-    report = Report(len(examples), dict(skipped), unknown)
+    skipped = {f"over {max_len} tokens": len(left_out)} if left_out else {}
+    report = Report(len(examples), skipped, unknown, tuple(left_out))
     if not examples:
         raise ValueError(f"pairs must hold one of at most {max_len} tokens, got none: {report}")
     return examples, report
@@ -122,9 +128,3 @@ def _fault(line: bytes, max_words: int | None) -> str | None:
     if n_words == 0:
         return "empty"
     return f"over {max_words} words" if max_words is not None and n_words > max_words else None
-
-
-def _check_error_or_skip(**choice: str) -> None:
-    for name, value in choice.items():
-        if value not in ("error", "skip"):
-            raise ValueError(f'{name} must be "error" or "skip", got {value!r}')

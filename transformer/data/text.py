@@ -1,7 +1,6 @@
 """From sentences to ids and back: words and byte pairs (chapters 9 and 11)."""
 
 import json
-import os
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from transformer.checks import check_positive
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK_ID, Ids, Sentence
+from transformer.files import replace_file
 
 _FORMAT = "transformer.data.text.Vocabulary"
 
@@ -76,7 +76,7 @@ class Vocabulary:
     def save(self, path: str | Path) -> None:
         """As JSON, in one step: whoever reads the file meets the old one or the new one."""
         stored = {"format": _FORMAT, "words": list(self._ids)}
-        _replace_file(Path(path), json.dumps(stored, ensure_ascii=False, indent=0))
+        replace_file(path, json.dumps(stored, ensure_ascii=False, indent=0))
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
@@ -150,7 +150,7 @@ class BytePairEncoding:
 
     def save(self, path: str | Path) -> None:
         """As the JSON of the ``tokenizers`` library, in one step."""
-        _replace_file(Path(path), self._tokenizer.to_str())
+        replace_file(path, self._tokenizer.to_str())
 
     @classmethod
     def load(cls, path: str | Path) -> "BytePairEncoding":
@@ -192,15 +192,6 @@ def _listed(ids: Ids, size: int) -> list[int]:
 def _before_eos(ids: Ids, size: int) -> list[int]:
     ids = _listed(ids, size)
     return ids[: ids.index(EOS_ID)] if EOS_ID in ids else ids
-
-
-def _replace_file(path: Path, text: str) -> None:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        temporary.write_text(text, encoding="utf-8")
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def _check_sentences(**strings: Iterable[Sentence]) -> None:

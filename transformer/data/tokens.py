@@ -1,4 +1,4 @@
-"""The four ids that belong to no text, and what sentences are before and after they are ids."""
+"""The four special ids, and the types of a sentence before and after it is encoded."""
 
 from collections.abc import Sequence
 

@@ -1,19 +1,16 @@
 """From logits to sentences: greedy, sampled and beam search, cached and in batches (chapter 10)."""
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer.checks import check_finite_and_positive, check_positive, check_shape, check_tokens
+from transformer.checks import check_finite_and_positive, check_positive
 from transformer.decoding.beams import Beams
 from transformer.decoding.protocol import Decodable, Logits
-from transformer.runtime import evaluating
-
-FirstToken = int | Int[Tensor, " B"]  # of all sentences, or of each
+from transformer.decoding.steps import FirstToken, decoding_steps
 
 
 def greedy_decode(
@@ -96,26 +93,23 @@ def beam_search(
 
     A sentence Y of n tokens scores log P(Y | X) / ((5 + n) / 6)^length_penalty, Wu et al. (2016),
     Eq. 14 without coverage; n counts ``eos_id``. At each step the ``beam_size`` best continuations
-    stay, and those that end are set aside; a search ends when it has set aside ``beam_size``. If
-    none ended within ``max_len`` the best unfinished one is returned. ``beam_size`` 1 is
-    :func:`greedy_decode`.
-
-    Raises ValueError for a ``beam_size`` below 1 and what :func:`greedy_decode` refuses.
+    stay, and those that end are set aside; a search ends when it has set aside ``beam_size``, or at
+    ``max_len`` with the best unfinished one. Raises ValueError as :func:`greedy_decode` does.
     """
     check_positive(beam_size=beam_size)
     if not math.isfinite(length_penalty):
         raise ValueError(f"length_penalty must be finite, got {length_penalty}")
-    beams = Beams(
-        len(src),
-        beam_size,
-        max_len=max_len,
-        length_penalty=length_penalty,
-        bos_id=bos_id,
-        eos_id=eos_id,
-        pad_id=model.pad_id,
-        device=src.device,
-    )
     with decoding_steps(model, src, bos_id, eos_id, max_len, use_cache) as steps:
+        beams = Beams(
+            len(src),
+            beam_size,
+            max_len=max_len,
+            length_penalty=length_penalty,
+            bos_id=bos_id,
+            eos_id=eos_id,
+            pad_id=model.pad_id,
+            device=src.device,
+        )
         steps.select(beams.first_rows())
         for _ in range(max_len):
             rows = beams.advance(steps.next(beams.last_tokens()))
@@ -177,65 +171,3 @@ def keep_top_p(logits: Logits, p: float | None) -> Logits:
     before = ordered.cumsum(dim=-1) - ordered  # the probability of all likelier tokens
     drop = torch.zeros_like(before, dtype=torch.bool).scatter(-1, order, before >= p)
     return logits.masked_fill(drop, -math.inf)
-
-
-class CachedSteps:
-    """One step after another, each of one token: the model's state holds what came before."""
-
-    def __init__(self, model: Decodable, src: Int[Tensor, "B S"], max_len: int):
-        self.model, self.state = model, model.start_decoding(src, max_len=max_len)
-
-    def next(self, tokens: Int[Tensor, " B"]) -> Logits:
-        return self.model.decode_next(tokens, self.state)
-
-    def select(self, rows: Int[Tensor, " N"]) -> None:
-        self.state.select(rows)
-
-
-class UncachedSteps:
-    """The same logits the long way: each step reads all that is written once more."""
-
-    def __init__(self, model: Decodable, src: Int[Tensor, "B S"], max_len: int):
-        self.model, self.memory = model, model.encode(src)
-        self.tgt = torch.empty(len(src), 0, dtype=torch.long, device=src.device)
-
-    def next(self, tokens: Int[Tensor, " B"]) -> Logits:
-        self.tgt = torch.cat([self.tgt, tokens[:, None]], dim=1)
-        return self.model.decode(self.tgt, self.memory)[:, -1]
-
-    def select(self, rows: Int[Tensor, " N"]) -> None:
-        self.memory, self.tgt = self.memory.select(rows), self.tgt[rows]
-
-
-@contextmanager
-def decoding_steps(
-    model: Decodable,
-    src: Int[Tensor, "B S"],
-    bos_id: FirstToken,
-    eos_id: int,
-    max_len: int,
-    use_cache: bool,
-) -> Iterator[CachedSteps | UncachedSteps]:
-    """Checks what decoding is given, then runs it in evaluation mode and without gradients."""
-    check_positive(max_len=max_len)
-    if max_len > model.max_len:
-        raise ValueError(f"max_len must be at most {model.max_len}, got {max_len}")
-    if isinstance(bos_id, Tensor):
-        check_tokens(bos_id[:, None], model.tgt_vocab_size, name="bos_id")
-        check_shape(bos_id, len(src), name="bos_id")
-    else:
-        _check_id(model, bos_id=bos_id)
-    _check_id(model, eos_id=eos_id)
-    kind = CachedSteps if use_cache and model.takes_cache else UncachedSteps
-    with evaluating(model), torch.inference_mode():
-        yield kind(model, src, max_len)
-
-
-def _check_id(model: Decodable, **ids: int) -> None:
-    for name, token in ids.items():
-        if not isinstance(token, int):
-            raise TypeError(f"{name} must be an integer, got {token!r}")
-        if not 0 <= token < model.tgt_vocab_size:
-            raise ValueError(f"{name} must be an id below {model.tgt_vocab_size}, got {token}")
-        if token == model.pad_id:
-            raise ValueError(f"{name} must not be the padding id, got {token}")

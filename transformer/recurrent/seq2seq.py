@@ -30,8 +30,8 @@ class RecurrentState:
     def select(self, rows: Int[Tensor, " N"]) -> None:
         """Keeps these sentences, in this order; one may be named more than once."""
         self.state = self.state[rows]
-        self.memory = self.memory and self.memory.select(rows)
-        self.keys = None if self.keys is None else self.keys[rows]
+        if self.memory is not None and self.keys is not None:
+            self.memory, self.keys = self.memory.select(rows), self.keys[rows]
 
 
 class EncoderDecoder(nn.Module):
@@ -188,8 +188,8 @@ class AttentionSeq2Seq(EncoderDecoder):
     def attend(self, state: RecurrentState) -> Float[Tensor, "B S"]:
         """a_t, from the decoder's state before it writes word t; zeros at padding."""
         query = state.state[:, None, : self.decoder.hidden_size]  # (B, 1, hidden)
-        scores = self.score(query, state.keys)  # (B, 1, S)
-        return masked_softmax(scores, state.memory.mask[:, None])[:, 0]
+        scores, mask = self.score(query, state.keys), state.memory.mask  # (B, 1, S), (B, S)
+        return masked_softmax(scores, None if mask is None else mask[:, None])[:, 0]
 
     def read(self, y: Embedded, state: RecurrentState) -> Float[Tensor, "B both"]:
         context = (self.attend(state)[:, None] @ state.memory.vectors)[:, 0]  # (B, hidden)

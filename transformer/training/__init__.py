@@ -1,16 +1,30 @@
-"""Training (chapter 9); ``python -m transformer.training --help`` trains from the command line."""
+"""Training (chapter 9); ``python -m transformer train --help`` does it from the command line."""
 
-from transformer.training.checkpoint import load_checkpoint, load_transformer, save_checkpoint
+from transformer.training.checkpoint import (
+    average_checkpoints,
+    best_checkpoint,
+    checkpoints,
+    load_checkpoint,
+    load_transformer,
+    save_checkpoint,
+)
 from transformer.training.loop import History, evaluate_loss, fit
 from transformer.training.objective import (
+    count_labels,
     paper_optimizer,
     paper_schedule,
     smoothed_cross_entropy,
     warmup_schedule,
 )
+from transformer.training.step import TrainingStep
 
 __all__ = [
     "History",
+    "TrainingStep",
+    "average_checkpoints",
+    "best_checkpoint",
+    "checkpoints",
+    "count_labels",
     "evaluate_loss",
     "fit",
     "load_checkpoint",

@@ -1,10 +1,11 @@
 """Checkpoints that a killed process cannot spoil: safetensors and JSON, renamed into place."""
 
 import json
+import math
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from torch import Tensor, nn
 
 from transformer.checks import check_positive
 from transformer.config import TransformerConfig
+from transformer.files import flush
 from transformer.model import Transformer
 
 FORMAT = "transformer.training.checkpoint 1"
@@ -34,35 +36,56 @@ def save_checkpoint(
     """Writes ``run``/step-00000000 whole or not at all, and returns its path.
 
     Weights and moments are in safetensors; ``step``, the model's config and ``state``, which must
-    be JSON, in state.json. Of the checkpoints in ``run``, the ``keep`` latest stay.
+    be JSON, in state.json. Of the checkpoints in ``run``, the ``keep`` latest and the best stay.
+
+    Raises OSError, which names the checkpoint; those there are stay then.
     """
     check_positive(step=step, keep=keep)
     run = Path(run)
     final, temporary = run / f"step-{step:08d}", run / f".writing-{os.getpid()}"
-    _remove_leftovers(run)
-    temporary.mkdir(parents=True)
     about = {"format": FORMAT, "step": step, "config": _config(model), "state": state}
     try:
+        _remove_leftovers(run)
+        temporary.mkdir(parents=True)
+        (temporary / _FILES[2]).write_text(json.dumps(about), encoding="utf-8")
         save_file(_weights(model), temporary / _FILES[0])
         save_file(dict(_moments(model, optimizer)), temporary / _FILES[1])
-        (temporary / _FILES[2]).write_text(json.dumps(about), encoding="utf-8")
         for name in _FILES:
-            _flush(temporary / name)
+            flush(temporary / name)
         os.rename(temporary, final)
-    except BaseException:
-        shutil.rmtree(temporary)
+    except BaseException as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if isinstance(error, OSError | SafetensorError):  # a full disk, say
+            raise OSError(f"{final} was not saved: {error}") from error
         raise
-    _flush(run)
-    for old in checkpoints(run)[:-keep]:
-        os.rename(old, run / f".removing-{old.name}")  # so that no checkpoint is ever half there
-        shutil.rmtree(run / f".removing-{old.name}")
+    flush(run)
+    _remove_old(run, keep)
     return final
 
 
 def checkpoints(run: str | Path) -> list[Path]:
     """The checkpoints in ``run``, oldest first."""
     found = [p for p in Path(run).glob("step-*") if re.fullmatch(r"step-\d{8,}", p.name)]
-    return sorted(found, key=lambda p: int(p.name.removeprefix("step-")))
+    return sorted(found, key=step_of)
+
+
+def step_of(path: Path) -> int:
+    """How many steps had been done when the checkpoint was saved."""
+    return int(path.name.removeprefix("step-"))
+
+
+def best_checkpoint(run: str | Path) -> Path:
+    """Of the checkpoints in ``run``, the one that ``evaluate`` gave the lowest value.
+
+    That is the first of several, and the latest checkpoint where none was evaluated. Raises
+    ValueError if there is no checkpoint, and as load_checkpoint does.
+    """
+    saved = checkpoints(run)
+    if not saved:
+        raise ValueError(f"run must hold a checkpoint, got {run}")
+    evaluations = _read_about(saved[-1])["state"].get("evaluations", {})
+    values = {path: evaluations.get(str(step_of(path)), math.nan) for path in saved}
+    return min((p for p in saved if not math.isnan(values[p])), key=values.get, default=saved[-1])
 
 
 def load_checkpoint(
@@ -70,8 +93,8 @@ def load_checkpoint(
 ) -> tuple[int, dict[str, Any]]:
     """Restores ``model``, and ``optimizer`` if given; returns the step and the state saved with it.
 
-    Raises ValueError, which names the file, for one that is missing, truncated or of another
-    model; nothing is changed then.
+    Raises ValueError, which names the file, for one that is truncated, of another model or has
+    NaN among its weights, and OSError for one that cannot be read; nothing is changed then.
     """
     path = Path(path)
     about = _read_about(path)
@@ -81,11 +104,12 @@ def load_checkpoint(
     if saved != config:
         raise ValueError(f"{path} is of another model: {_difference(saved, config)}")
     weights = _read_tensors(path / _FILES[0], _weights(model))
+    broken = [name for name, _ in model.named_parameters() if not weights[name].isfinite().all()]
+    if broken:
+        raise ValueError(f"{path / _FILES[0]} must hold finite weights, got others in {broken[0]}")
     if optimizer is not None:
         _restore_moments(model, optimizer, _read_moments(path / _FILES[1], model))
-    with torch.no_grad():
-        for name, tensor in _weights(model).items():
-            tensor.copy_(weights[name])
+    _copy_weights(weights, model)
     return about["step"], about["state"]
 
 
@@ -97,6 +121,28 @@ def load_transformer(path: str | Path, *, device: torch.device | str = "cpu") ->
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path} holds no Transformer: {error}") from error
     load_checkpoint(path, model)
+    return model.to(device).eval()
+
+
+def average_checkpoints(
+    paths: Iterable[str | Path], *, device: torch.device | str = "cpu"
+) -> Transformer:
+    """The model whose weights are the means of theirs, in evaluation mode.
+
+    Vaswani et al. (2017), section 6.1, average the last 5 checkpoints, or 20.
+
+    Raises ValueError if there are none, or of two models, and as load_checkpoint does.
+    """
+    paths = list(paths)
+    if not paths:
+        raise ValueError("paths must hold at least one checkpoint, got none")
+    model = load_transformer(paths[0])
+    sums = {name: tensor.double() for name, tensor in _weights(model).items()}
+    for path in paths[1:]:
+        load_checkpoint(path, model)
+        for name, tensor in _weights(model).items():
+            sums[name] += tensor
+    _copy_weights({name: total / len(paths) for name, total in sums.items()}, model)
     return model.to(device).eval()
 
 
@@ -136,6 +182,12 @@ def _restore_moments(model: nn.Module, optimizer, moments: dict[str, Tensor]) ->
     optimizer.load_state_dict(stored)
 
 
+def _copy_weights(weights: dict[str, Tensor], model: nn.Module) -> None:
+    with torch.no_grad():
+        for name, tensor in _weights(model).items():
+            tensor.copy_(weights[name])
+
+
 def _config(model: nn.Module) -> dict[str, Any] | None:
     return asdict(model.config) if hasattr(model, "config") else None
 
@@ -146,15 +198,16 @@ def _defaults(kind: type) -> dict[str, Any]:
 
 def _read_about(path: Path) -> dict[str, Any]:
     file = path / _FILES[2]
+    data = file.read_bytes()
     try:
-        about = json.loads(file.read_bytes())
+        about = json.loads(data)
         if about["format"] != FORMAT or not isinstance(about["step"], int):
             raise ValueError(f"its format is not {FORMAT!r}")
-        if not isinstance(about["state"], dict) or not isinstance(
-            about["config"], dict | type(None)
-        ):
-            raise ValueError("its config or state is not an object")
-    except (OSError, ValueError, KeyError, TypeError) as error:
+        if not isinstance(about["state"], dict):
+            raise ValueError("its state is not an object")
+        if not isinstance(about["config"], dict | None):
+            raise ValueError("its config is not an object")
+    except (ValueError, KeyError, TypeError) as error:
         raise ValueError(f"{file} is not a checkpoint of this package: {error!r}") from error
     return about
 
@@ -168,10 +221,12 @@ def _read_tensors(file: Path, like: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _open_tensors(file: Path) -> dict[str, Tensor]:
+    with open(file, "rb"):  # a missing permission is named here: safetensors misses the file
+        pass
     try:
         return load_file(file)
-    except (OSError, SafetensorError) as error:
-        raise ValueError(f"{file} is missing or damaged: {error}") from error
+    except SafetensorError as error:
+        raise ValueError(f"{file} is damaged: {error}") from error
 
 
 def _difference(got: dict | None, wanted: dict | None) -> str:
@@ -181,16 +236,15 @@ def _difference(got: dict | None, wanted: dict | None) -> str:
     return "; ".join([*shown, *([f"and {len(names) - 3} more"] if len(names) > 3 else [])])
 
 
-def _flush(path: Path) -> None:
-    """Has the disk hold what the kernel does, so that a power cut loses nothing either."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 def _remove_leftovers(run: Path) -> None:
     for pattern in (".writing-*", ".removing-*"):
         for folder in run.glob(pattern):
             shutil.rmtree(folder)
+
+
+def _remove_old(run: Path, keep: int) -> None:
+    best = best_checkpoint(run)
+    for old in checkpoints(run)[:-keep]:
+        if old != best:
+            os.rename(old, run / f".removing-{old.name}")  # so that none is ever half there
+            shutil.rmtree(run / f".removing-{old.name}")

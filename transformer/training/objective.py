@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer.checks import check_positive
+from transformer.checks import check_finite_and_positive, check_positive, check_share
 
 Schedule = Callable[[int], float]
 
@@ -28,8 +28,7 @@ def smoothed_cross_entropy(
 
     Raises ValueError for a ``smoothing`` outside [0, 1).
     """
-    if not 0 <= smoothing < 1:
-        raise ValueError(f"smoothing must be at least 0 and below 1, got {smoothing}")
+    check_share(smoothing=smoothing)
     if labels.shape != logits.shape[:-1]:
         wanted = tuple(logits.shape[:-1])
         raise ValueError(f"labels must have shape {wanted}, got {tuple(labels.shape)}")
@@ -42,6 +41,11 @@ def smoothed_cross_entropy(
         label_smoothing=smoothing,
         reduction="sum",
     )
+
+
+def count_labels(labels: Int[Tensor, "B T"], *, pad_id: int = 0) -> int:
+    """How many labels have a loss, which are those other than ``pad_id``; chapter 9."""
+    return int((labels != pad_id).sum())
 
 
 def paper_schedule(d_model: int, *, warmup: int = 4000, factor: float = 1.0) -> Schedule:
@@ -59,9 +63,22 @@ def warmup_schedule(peak: float, *, warmup: int) -> Schedule:
 
     Raises ValueError for a ``peak`` that is not positive and finite.
     """
-    if not (peak > 0 and math.isfinite(peak)):
-        raise ValueError(f"peak must be positive and finite, got {peak}")
+    check_finite_and_positive(peak=peak)
     return paper_schedule(1, warmup=warmup, factor=peak * math.sqrt(warmup))
+
+
+def linear_schedule(peak: float, *, warmup: int, n_steps: int) -> Schedule:
+    """Up to ``peak`` in ``warmup`` steps, then down in a straight line; chapter 11.
+
+    It would be 0 at the step after ``n_steps``, so that the last one still learns.
+
+    Raises ValueError for a ``peak`` that is not positive and finite, and ``warmup`` > ``n_steps``.
+    """
+    check_finite_and_positive(peak=peak)
+    check_positive(warmup=warmup, n_steps=n_steps)
+    if warmup > n_steps:
+        raise ValueError(f"warmup must be at most n_steps = {n_steps}, got {warmup}")
+    return lambda step: peak * min(step / warmup, (n_steps + 1 - step) / (n_steps + 1 - warmup))
 
 
 def paper_optimizer(parameters: Iterable[nn.Parameter]) -> torch.optim.Adam:

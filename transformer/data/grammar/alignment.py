@@ -1,4 +1,4 @@
-"""Sentence pairs that know which word came from which (chapter 9).
+"""Sentence pairs, with links between the words that mean the same (chapter 9).
 
 A *unit* is what means the same in both languages: "not" and "ne … pas", "potato" and "pomme de
 terre", "looks at" and "regarde". The gold alignment links each English word of a unit to each
@@ -28,16 +28,16 @@ class AlignedPair(NamedTuple):
     alignment: frozenset[tuple[int, int]]  # (index in source, index in target)
 
 
-class Words(NamedTuple):
+class Bilingual(NamedTuple):
     """The same in two languages, each in its own order."""
 
     english: list[Token]
     french: list[Token]
 
 
-def unit(english: str, french: str) -> Words:
+def unit(english: str, french: str) -> Bilingual:
     """One unit; or, with "+" between them, several: "a lot + of", "beaucoup + de"."""
-    words = Words([], [])
+    words = Bilingual([], [])
     for parts in zip(english.split(" + "), french.split(" + "), strict=True):
         key = frozenset([object()])
         for side, part in zip(words, parts, strict=True):
@@ -45,15 +45,15 @@ def unit(english: str, french: str) -> Words:
     return words
 
 
-def joined(*parts: Words) -> Words:
+def joined(*parts: Bilingual) -> Bilingual:
     """One after the other, in both languages."""
-    return Words(
+    return Bilingual(
         [token for part in parts for token in part.english],
         [token for part in parts for token in part.french],
     )
 
 
-def aligned(words: Words) -> AlignedPair:
+def aligned(words: Bilingual) -> AlignedPair:
     """The sentences as they are spelled, linked where they share a unit."""
     english, french = with_articles(words.english), elided(words.french)
     links = frozenset(

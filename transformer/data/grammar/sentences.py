@@ -12,10 +12,8 @@ from functools import cache
 from typing import Literal, NamedTuple, TypeVar
 
 from transformer.data.grammar.alignment import (
-    BEFORE_VOWEL,
-    CONTRACTED,
     AlignedPair,
-    Words,
+    Bilingual,
     aligned,
     joined,
     unit,
@@ -36,14 +34,13 @@ from transformer.data.grammar.function_words import (
     A,
 )
 from transformer.data.grammar.lexicon import ADJECTIVES, NOUNS, VERBS, Adjective, Noun, Verb
-from transformer.data.text import Vocabulary
 
 T = TypeVar("T")
-NOTHING = Words([], [])
+NOTHING = Bilingual([], [])
 
 
 class Phrase(NamedTuple):
-    words: Words
+    words: Bilingual
     person: int = 2  # 0 je, 1 tu, 2 il, 3 nous, 4 ils
     feminine: bool = False
     noun: str = ""  # its English singular
@@ -93,16 +90,17 @@ class _Writer:
         return self.rng.random() < p
 
     def choose(self, items: Sequence[T]) -> T:
+        """As rng.choice, but from rng.random, which draws the same in every version of Python."""
         return items[int(self.rng.random() * len(items))]
 
-    def sentence(self) -> Words:
+    def sentence(self) -> Bilingual:
         negation = self.choose(("not", "never")) if self.chance(0.25) else ""
         adverb = NOTHING
         if negation != "never" and self.chance(0.2):
             adverb = unit(*self.choose(ADVERBS))
         return self.choose((self.action, self.action, self.state))(negation, adverb)
 
-    def state(self, negation: str, adverb: Words) -> Words:
+    def state(self, negation: str, adverb: Bilingual) -> Bilingual:
         """to be, with an adjective or a place; but "to be hungry" is "avoir faim"."""
         kind = self.choose(("adjective", "adjective", "place", "feeling"))
         if kind == "adjective":
@@ -121,7 +119,7 @@ class _Writer:
         be = unit(BE[subject.person], finite)
         return joined(subject.words, _predicate(be, NOTHING, negation, adverb), complement)
 
-    def action(self, negation: str, adverb: Words) -> Words:
+    def action(self, negation: str, adverb: Bilingual) -> Bilingual:
         """A verb and its object or, where it has none, sometimes a place."""
         verb = self.choose(VERBS)
         subject = self.subject(verb.subjects, negation)
@@ -145,7 +143,7 @@ class _Writer:
             return Phrase(unit(english, french), person, feminine)
         return self.noun_phrase(kinds, "subject", negation)
 
-    def place(self, negation: str) -> Words:
+    def place(self, negation: str) -> Bilingual:
         english, french, kinds = self.choose(PLACES)
         noun = self.noun_phrase(kinds, "preposition", negation)
         return joined(unit(english, french), noun.words)
@@ -165,7 +163,7 @@ class _Writer:
             determiner = unit("some", "de")  # de petits chats
         words = unit(noun.english[plural], noun.french[plural])
         return Phrase(
-            Words(
+            Bilingual(
                 determiner.english + adjective.english + words.english,
                 determiner.french + before + words.french + after,
             ),
@@ -174,7 +172,7 @@ class _Writer:
             noun.english[0],
         )
 
-    def determiner(self, noun: Noun, plural: bool, role: str, negation: str) -> Words:
+    def determiner(self, noun: Noun, plural: bool, role: str, negation: str) -> Bilingual:
         if self.chance(0.4):
             chosen = THE
         elif self.chance(0.35) and not (plural and role == "preposition"):
@@ -197,7 +195,7 @@ def _adjectives(kind: str) -> list[Adjective]:
     return [adjective for adjective in ADJECTIVES if kind in adjective.kinds]
 
 
-def _conjugated(verb: Verb, person: int, negated: bool) -> tuple[Words, Words]:
+def _conjugated(verb: Verb, person: int, negated: bool) -> tuple[Bilingual, Bilingual]:
     """The "does" of "does not", where needed, and the verb with what belongs to it."""
     base, third = verb.english
     after, complement = verb.tails
@@ -207,49 +205,11 @@ def _conjugated(verb: Verb, person: int, negated: bool) -> tuple[Words, Words]:
     return NOTHING, unit(f"{third if person == 2 else base} {after}", french)
 
 
-def _predicate(do: Words, verb: Words, negation: str, adverb: Words) -> Words:
+def _predicate(do: Bilingual, verb: Bilingual, negation: str, adverb: Bilingual) -> Bilingual:
     """does not often need: n' a pas souvent besoin de."""
     not_ = unit(negation, NEGATIONS[negation])
     finite, *rest = do.french + verb.french
-    return Words(
+    return Bilingual(
         do.english + not_.english + adverb.english + verb.english,
         [*not_.french[:1], finite, *not_.french[1:], *adverb.french, *rest],
     )
-
-
-def _words(*phrases: str | None) -> set[str]:
-    return {word for phrase in phrases if phrase for word in phrase.split() if word != "+"}
-
-
-def _source_words() -> set[str]:
-    tables = (PRONOUNS, PLACES, ADVERBS, FEELINGS)
-    return _words(
-        *(row[0] for table in tables for row in table),
-        *(word for determiner in (THE, A, *OTHERS) for word in determiner.english),
-        *(word for noun in NOUNS for word in noun.english),
-        *(adjective.english for adjective in ADJECTIVES),
-        *(f"{' '.join(v.english)} {v.tails[0]} {v.prepositions[0]}" for v in VERBS),
-        *(*NEGATIONS, *DO, *BE, "an", "any"),
-    )
-
-
-def _target_words() -> set[str]:
-    tables = (PRONOUNS, PLACES, ADVERBS, FEELINGS)
-    return _words(
-        *(row[1] for table in tables for row in table),
-        *(word for determiner in (THE, A, *OTHERS) for word in determiner.french),
-        *(word for noun in NOUNS for word in noun.french),
-        *(form for a in ADJECTIVES for forms in (*a.french, (a.before_vowel,)) for form in forms),
-        *(f"{' '.join(v.french)} {v.tails[1]} {v.prepositions[1]}" for v in VERBS),
-        *(*NEGATIONS.values(), *ÊTRE, *AVOIR, *BEFORE_VOWEL.values(), *CONTRACTED.values()),
-    )
-
-
-# Everything that can occur, in alphabetical order: ids do not depend on a sample.
-SOURCE_WORDS = tuple(sorted(_source_words()))
-TARGET_WORDS = tuple(sorted(_target_words()))
-
-
-def grammar_vocabularies() -> tuple[Vocabulary, Vocabulary]:
-    """All English words, all French words; ids are the same for every sample and split."""
-    return Vocabulary(SOURCE_WORDS), Vocabulary(TARGET_WORDS)

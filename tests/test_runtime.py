@@ -4,8 +4,15 @@ import time
 import numpy as np
 import pytest
 import torch
+from torch import nn
 
-from transformer.runtime import Timer, autocast_dtype, default_device, seed_everything
+from transformer.runtime import (
+    Timer,
+    autocast_dtype,
+    default_device,
+    evaluating,
+    seed_everything,
+)
 
 CPU = torch.device("cpu")
 
@@ -60,6 +67,36 @@ def test_one_seed_fixes_all_three_generators():
     assert draw() != first
     seed_everything(3)
     assert draw() == first
+
+
+def two_modes():
+    """A model of which one part is in evaluation already."""
+    model = nn.Sequential(nn.Linear(3, 3), nn.Dropout(0.5), nn.Linear(3, 2))
+    model[2].eval()
+    return model
+
+
+def test_evaluating_is_without_dropout_and_without_gradients():
+    model, x = two_modes(), torch.ones(4, 3)
+    with evaluating(model):
+        assert not any(module.training for module in model.modules())
+        first = model(x)
+        assert torch.equal(model(x), first)
+        assert not first.requires_grad
+    assert model(x).requires_grad
+
+
+def test_evaluating_gives_each_module_its_mode_back_even_after_an_error():
+    model = two_modes()
+    before = [module.training for module in model.modules()]
+    assert set(before) == {True, False}
+    with evaluating(model):
+        pass
+    assert [module.training for module in model.modules()] == before
+    with pytest.raises(KeyError, match="inside"), evaluating(model):
+        raise KeyError("inside")
+    assert [module.training for module in model.modules()] == before
+    assert torch.is_grad_enabled()
 
 
 def test_timer_measures_its_block_and_nothing_else():

@@ -1,0 +1,71 @@
+"""A model without a source trains and decodes with the package as it is."""
+
+import pytest
+import torch
+from torch.testing import assert_close
+
+from tests.decoder_only import DecoderOnly
+from tests.test_model import shaken
+from transformer.decoding import beam_search, greedy_decode, sample
+
+ENDS = {"eos_id": 2, "max_len": 6}
+
+
+def model():
+    torch.manual_seed(0)
+    return shaken(DecoderOnly())
+
+
+def prompts():
+    """Four of different lengths, padded on the left; the last one is nothing but padding."""
+    tokens = torch.randint(3, 11, (4, 5), generator=torch.Generator().manual_seed(1))
+    tokens[1, :2], tokens[2, :4], tokens[3] = 0, 0, 0
+    return tokens
+
+
+def test_a_changed_token_changes_no_earlier_logit():
+    made, tokens = model(), prompts()
+    before = made(tokens)
+    changed = tokens.clone()
+    changed[0, 3] = 3 + changed[0, 3] % 8
+    after = made(changed)
+    assert torch.equal(after[0, :3], before[0, :3])
+    assert (after[0, 3:] != before[0, 3:]).any()
+
+
+@pytest.mark.parametrize("first", [1, torch.tensor([4, 5, 6, 7])])
+def test_cached_decoding_from_prompts_is_decoding_without(first):
+    made, ends = model(), {**ENDS, "bos_id": first}
+    for search in (greedy_decode, beam_search):
+        cached, whole = (search(made, prompts(), use_cache=c, **ends) for c in (True, False))
+        assert_close(cached, whole, rtol=0, atol=1e-5)
+    draws = [
+        sample(made, prompts(), use_cache=c, generator=torch.Generator().manual_seed(0), **ends)
+        for c in (True, False)
+    ]
+    assert torch.equal(*draws)
+
+
+def test_a_prompt_goes_on_as_it_would_alone_and_with_its_last_word_as_the_first_token():
+    made, tokens = model(), prompts()[:3]
+    together = greedy_decode(made, tokens[:, :-1], bos_id=tokens[:, -1], **ENDS)
+    for prompt, row in zip(tokens, together, strict=True):
+        words = prompt[prompt != 0]
+        alone = words[None]
+        for y in row[row != 0]:
+            assert made(alone)[0, -1, 1:].argmax() + 1 == y
+            alone = torch.cat([alone, y[None, None]], dim=1)
+
+
+def test_without_any_prompt_it_begins_with_the_first_token():
+    made, nothing = model(), torch.empty(2, 0, dtype=torch.long)
+    cached, whole = (
+        greedy_decode(made, nothing, bos_id=1, use_cache=c, **ENDS) for c in (True, False)
+    )
+    assert torch.equal(cached, whole)
+
+
+def test_keys_of_a_group_are_kept_once():
+    made = model()
+    state = made.start_decoding(prompts(), max_len=3)
+    assert {tuple(cache.keys.shape) for cache in state.caches} == {(4, 2, 8, 4)}

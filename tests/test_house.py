@@ -1,0 +1,77 @@
+"""The rules of the house: sizes, what chapters may show, and how the tests themselves run."""
+
+import ast
+import os
+import re
+import warnings
+
+import jaxtyping
+import nbformat
+import pytest
+import torch
+
+from tools.chapters import CHAPTERS, ROOT, code_cells
+from tools.imports import python_of_cell
+from transformer.masks import padding_mask
+
+MODULES = sorted((ROOT / "transformer").rglob("*.py"))
+
+
+@pytest.fixture(params=MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def module(request):
+    return request.param.read_text(encoding="utf-8")
+
+
+def test_no_module_is_longer_than_250_lines(module):
+    assert len(module.splitlines()) <= 250
+
+
+def test_no_function_is_longer_than_40_lines(module):
+    functions = [n for n in ast.walk(ast.parse(module)) if isinstance(n, ast.FunctionDef)]
+    lines = [(node.end_lineno - node.lineno + 1, node.name) for node in functions]
+    assert [(n, name) for n, name in lines if n > 40] == []
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_no_chapter_shows_or_imports_a_private_name(path):
+    private = []
+    for cell in code_cells(nbformat.read(path, as_version=4)):
+        for node in ast.walk(ast.parse(python_of_cell(cell.source))):
+            match node:
+                case ast.Call(func=ast.Name(id="show"), args=args):
+                    parts = [part for arg in args for part in ast.unparse(arg).split(".")]
+                case ast.ImportFrom(module=str(module)) if module.startswith("transformer"):
+                    parts = module.split(".") + [alias.name for alias in node.names]
+                case _:
+                    continue
+            # names between two underscores, such as __call__, are Python's
+            private += [p for p in parts if p.startswith("_") and not p.endswith("__")]
+    assert private == []
+
+
+def test_shapes_are_checked_while_the_tests_run():
+    with pytest.raises(jaxtyping.TypeCheckError):
+        padding_mask(torch.zeros(3, dtype=torch.int64))
+
+
+def test_warnings_are_errors():
+    with pytest.raises(UserWarning, match="a warning"):
+        warnings.warn("a warning", stacklevel=1)
+
+
+def test_one_thread_is_used():
+    assert torch.get_num_threads() == 1
+    assert os.environ["TOKENIZERS_PARALLELISM"] == "false"
+    assert os.environ["TQDM_DISABLE"] == "1"
+
+
+def test_the_api_page_lists_every_module_that_a_reader_may_import():
+    page = (ROOT / "appendix" / "api.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\.\. automodule:: (\S+)$", page, flags=re.M))
+    names = [path.relative_to(ROOT).with_suffix("").parts for path in MODULES]
+    rooms = {".".join(name) for name in names if not name[-1].startswith("_")}
+    house = ("transformer.checks", "transformer.files", "transformer.commands", "transformer.book")
+    words = ("transformer.data.grammar.function_words", "transformer.data.grammar.lexicon")
+    assert {name for name in rooms if not name.startswith((*house, *words))} == {
+        name for name in listed if not name.startswith("transformer.book")
+    }

@@ -1,0 +1,81 @@
+"""Translates the lines of standard input with a trained model (chapter 11).
+
+    echo "ein Hund schläft" | python -m transformer translate runs/de-en
+
+A translation is written as soon as its batch is read; at a terminal, line by line.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from transformer.commands.options import add_decoding, add_run
+from transformer.commands.run_folder import LoadedRun, RunFolder
+from transformer.decoding.translate import translate
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    parser.usage = "%(prog)s RUN [options] < SENTENCES > TRANSLATIONS"
+    add_run(parser)
+    add_decoding(parser)
+
+
+def execute(args: argparse.Namespace) -> None:
+    if sys.stdin is None:
+        raise ValueError("standard input must be open, got none")
+    run = RunFolder(Path(args.run)).load(args.checkpoint, average=args.average, device=args.device)
+    sentences = read_sentences(sys.stdin.buffer, run)
+    for batch in _batches(sentences, 1 if sys.stdin.isatty() else args.batch_size):
+        translations = translate(
+            batch,
+            run.model,
+            *run.tokenizers,
+            max_len=args.max_len,
+            beam_size=args.beam_size,
+            length_penalty=args.length_penalty,
+        )
+        for translation in translations:  # a line for a line, whatever bytes the model writes
+            print(translation.replace("\n", " "))
+        sys.stdout.flush()
+
+
+def read_sentences(lines: Iterable[bytes], run: LoadedRun) -> Iterator[str]:
+    r"""The lines as the model has learned to read them, each as soon as it is there.
+
+    The byte-order mark, control characters such as NUL, and the \r before \n are no text.
+
+    Raises ValueError, which names the line, for one that is not UTF-8 or too long for the model.
+    """
+    for number, line in enumerate(lines, start=1):
+        try:
+            text = line.decode()
+        except UnicodeDecodeError as error:
+            raise ValueError(f"standard input, line {number}: not UTF-8") from error
+        text = re.sub(r"[\x00-\x1f\x7f]", " ", text.removeprefix("\ufeff")).strip()
+        text = text.lower() if run.lowercase else text
+        n_tokens, limit = len(run.tokenizers[0].encode(text)) + 1, run.model.max_len  # with <eos>
+        if n_tokens > limit:
+            raise ValueError(
+                f"standard input, line {number}: must have no more than {limit} tokens, "
+                f"got {n_tokens}"
+            )
+        yield text
+
+
+def _batches(sentences: Iterable[str], size: int) -> Iterator[list[str]]:
+    """What was read before an error still comes."""
+    batch: list[str] = []
+    try:
+        for sentence in sentences:
+            batch.append(sentence)
+            if len(batch) == size:
+                yield batch
+                batch = []
+    except ValueError:
+        if batch:
+            yield batch
+        raise
+    if batch:
+        yield batch

@@ -1,0 +1,116 @@
+"""One step of training: some batches, one update (chapter 9)."""
+
+import contextlib
+import random
+from collections.abc import Callable
+from dataclasses import KW_ONLY, dataclass, field
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+from torch.nn.parallel import DistributedDataParallel
+
+from transformer.checks import check_positive, check_share
+from transformer.runtime import Precision, autocast_dtype, rank, uninterrupted, world_size
+from transformer.training.objective import (
+    Schedule,
+    count_labels,
+    paper_optimizer,
+    smoothed_cross_entropy,
+)
+from transformer.training.protocol import Trainable, TrainingBatch
+
+
+@dataclass
+class TrainingStep:
+    """``step(number)`` takes ``accumulate`` batches and makes one update; chapter 9.
+
+    Under torch.distributed each process takes as many; the loss is the mean over all their tokens.
+    ``schedule`` gives the learning rate of steps 1, 2, …; gradients longer than ``clip_norm`` are
+    cut to it. What is random is drawn from ``seed`` and the number of the step.
+
+    Raises ValueError for bad numbers.
+    """
+
+    model: Trainable
+    batches: Callable[[int], TrainingBatch]
+    _: KW_ONLY
+    schedule: Schedule
+    smoothing: float
+    clip_norm: float | None
+    accumulate: int
+    seed: int
+    device: torch.device
+    precision: Precision
+    compiled: bool
+    losses: list[Tensor] = field(default_factory=list, init=False)  # of each step, on the device
+
+    def __post_init__(self):
+        check_positive(accumulate=self.accumulate)
+        check_share(smoothing=self.smoothing)
+        if self.clip_norm is not None and not self.clip_norm > 0:
+            raise ValueError(f"clip_norm must be positive or None, got {self.clip_norm}")
+        self.pad_id = self.model.pad_id
+        self.dtype = autocast_dtype(self.device, self.precision)
+        self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.dtype == torch.float16)
+        self.forward = self.model.to(self.device).train()
+        self.parameters = list(self.model.parameters())
+        self.optimizer = paper_optimizer(self.parameters)
+        if world_size() > 1:
+            devices = [self.device] if self.device.type == "cuda" else None
+            self.forward = DistributedDataParallel(self.model, devices, broadcast_buffers=False)
+        if self.compiled:
+            self.forward = torch.compile(self.forward)
+
+    def __call__(self, number: int) -> None:
+        """Step ``number``, from 1; the mean loss of its tokens, in nats, joins ``losses``."""
+        self.optimizer.zero_grad()  # whatever an interrupted step, or the caller, left
+        self._reseed(number)
+        first = (number - 1) * self.accumulate
+        batches = [self.batches(first + i) for i in range(self.accumulate)]
+        n_tokens = self._sum(sum(count_labels(b.labels, pad_id=self.pad_id) for b in batches))
+        total = torch.zeros((), device=self.device)
+        for i, batch in enumerate(batches):
+            with self._no_sync() if i + 1 < len(batches) else contextlib.nullcontext():
+                loss = self.loss(batch.to(self.device, non_blocking=True)) / n_tokens.clamp(min=1)
+                self.scaler.scale(loss * world_size()).backward()  # of which DDP takes the mean
+            total += loss.detach()
+        total, learning_rate = self._sum(total), self.schedule(number)
+        with uninterrupted():  # Ctrl-C finds the weights and the losses of whole steps
+            self.update(learning_rate)
+            self.losses.append(total)
+
+    def loss(self, batch: TrainingBatch) -> Tensor:
+        """The summed loss of a batch on ``device``, in nats."""
+        with torch.autocast(self.device.type, self.dtype, enabled=self.dtype is not None):
+            logits = self.forward(*batch.inputs)
+        return smoothed_cross_entropy(
+            logits, batch.labels, smoothing=self.smoothing, pad_id=self.pad_id
+        )
+
+    def update(self, learning_rate: float) -> None:
+        """Moves the weights by the gradients that they have."""
+        for group in self.optimizer.param_groups:
+            group["lr"] = learning_rate
+        if self.clip_norm is not None:
+            self.scaler.unscale_(self.optimizer)
+            nn.utils.clip_grad_norm_(self.parameters, self.clip_norm)
+        self.scaler.step(self.optimizer)
+        self.scaler.update()
+
+    def _reseed(self, number: int) -> None:
+        """What step ``number`` draws depends on nothing else."""
+        seed = random.Random(f"{self.seed} {number} {rank()}").getrandbits(32)
+        torch.default_generator.manual_seed(seed)  # torch.manual_seed asks every kind of device
+        if self.device.type == "cuda":
+            torch.cuda.manual_seed_all(seed)
+
+    def _no_sync(self) -> contextlib.AbstractContextManager:
+        return self.forward.no_sync() if world_size() > 1 else contextlib.nullcontext()
+
+    def _sum(self, value: Tensor | int) -> Tensor:
+        """Over all processes."""
+        value = torch.as_tensor(value, device=self.device)
+        if world_size() > 1:
+            dist.all_reduce(value)
+        return value
