@@ -1,10 +1,10 @@
-# make book · make serve · make test · make mutations · make chapters · make lint · make site-check · make rehearsal · make repository URL=…
+# make book · make serve · make test · make mutations · make chapters · make lint · make types · make site-check · make rehearsal · make repository URL=…
 # PYTHON names the interpreter that .venv is made from (3.11 or newer); PORT is for make serve.
 PYTHON ?= python3
 PORT ?= 8000
 RUN := .venv/bin/python
 
-.PHONY: book serve test mutations chapters lint site-check rehearsal repository clean
+.PHONY: book serve test mutations chapters lint types site-check rehearsal repository clean
 .DELETE_ON_ERROR:
 
 book: .venv/ready
@@ -33,6 +33,10 @@ lint: .venv/ready
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 
+# Checks that the front door's types accept what is right and refuse what is wrong.
+types: .venv/ready
+	$(RUN) -m mypy
+
 # Opens every built page in headless Chromium: no outside host, no error, nothing wider than a phone.
 site-check: .venv/ready
 	@$(RUN) -m tools.site_check
@@ -45,7 +49,7 @@ repository: .venv/ready
 	@$(RUN) -m tools.repository "$$URL"
 
 clean:
-	rm -rf _build .venv .pytest_cache .ruff_cache .hypothesis
+	rm -rf _build .venv .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 .venv/ready: requirements.txt pyproject.toml tools/setup.sh
 	@PYTHON="$(PYTHON)" sh tools/setup.sh

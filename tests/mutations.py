@@ -176,7 +176,7 @@ ties go to the later sentence: better = score > self.best_score ⇒ better = sco
 beams that do not exist end: ends = ends & (log_p > -math.inf) ⇒ pass
 several ends count as one: ends.sum(dim=1) ⇒ ends.any(dim=1).long()
 one first token for all | test_cached_decoding.py:
-    torch.as_tensor(bos_id, device=device)[..., None] ⇒ torch.as_tensor(bos_id).flatten()[0]
+    (self.going.new_zeros(n) + bos_id)[:, None] ⇒ (self.going.new_zeros(n) + bos_id)[0]
 beams on the CPU | test_fake_cuda.py: torch.arange(n, device=device)  # (n,) ⇒
     torch.arange(n)  # (n,)
 
@@ -230,15 +230,29 @@ never of the greatest length: torch.randint(min_len, max_len + 1, ⇒ torch.rand
 unknown words are padding: self._ids.get(word, UNK_ID) ⇒ self._ids.get(word, PAD_ID)
 words after <eos> decoded: ids[: ids.index(EOS_ID)] if EOS_ID in ids else ids ⇒ ids
 
-# batches.py | test_batches.py
+# data/batches.py | test_batches.py
 every rank the same batch: batch[self._rank :: W] ⇒ batch[::W]
-bos counted as a label: (self.tgt[:, 1:] != PAD_ID) ⇒ (self.tgt != PAD_ID)
+inputs with the last label: return self.src, self.tgt[:, :-1] ⇒ return self.src, self.tgt[:, 1:]
+labels not shifted: return self.tgt[:, 1:] ⇒ return self.tgt[:, :-1]
+text's labels not shifted: return self.tokens[:, 1:] ⇒ return self.tokens[:, :-1]
+text's inputs shifted: return (self.tokens[:, :-1],) ⇒ return (self.tokens[:, 1:],)
 every epoch alike: f"{self._seed} {e}" ⇒ f"{self._seed}"
 fit asks for the wrong batch: divmod(i, len(self)) ⇒ divmod(i + 1, len(self))
+batches cut from unsorted pairs: order.sort(key=lambda i: self._lengths[i], reverse=True) ⇒ pass
+batches of one process only: size = self._world_size * ( ⇒ size = 1 * (
+
+# files.py | test_files.py
+not put on the disk: flush(temporary) ⇒ pass
+written in place: path.with_name(f".{path.name}.{os.getpid()}") ⇒ path
+leavings of a failed write: temporary.unlink() ⇒ pass
+the temporary file named: str(path)) from error ⇒ str(temporary)) from error
 
 # metrics.py | test_metrics.py
 BLEU's arguments swapped:
     (list(hypotheses), [list(references)]) ⇒ (list(references), [list(hypotheses)])
+BLEU always with capitals: BLEU(lowercase=lowercase, ⇒ BLEU(lowercase=False,
+chrF always with capitals: CHRF(lowercase=lowercase) ⇒ CHRF()
+chrF with pairs of words: CHRF(lowercase=lowercase) ⇒ CHRF(lowercase=lowercase, word_order=2)
 alignment of the word before: _is_word(tgt[:, 1:]) & ⇒ _is_word(tgt[:, :-1]) &
 links the wrong way round: {(best_b[t], t) for ⇒ {(t, best_b[t]) for
 sure links not possible: len(a & (p | s)) ⇒ len(a & p)
@@ -261,27 +275,63 @@ evaluated with dropout: model.eval() ⇒ pass
 # training/objective.py | test_training.py -k 'not compiled'
 padding has a loss: ignore_index=pad_id ⇒ ignore_index=-100
 no smoothing: label_smoothing=smoothing ⇒ label_smoothing=0.0
+padding of id 0 alone counts nothing: (labels != pad_id) ⇒ (labels != 0)
 warm-up's exponent: warmup**-1.5 ⇒ warmup**-0.5
 warm-up off by one: step * warmup**-1.5 ⇒ (step - 1) * warmup**-1.5
 
-# training/loop.py | test_training.py -k 'not compiled'
-labels not shifted: labels, pad_id = batch.tgt[:, 1:] ⇒ labels, pad_id = batch.tgt[:, :-1]
-mean of the batches' means: / n_tokens.clamp(min=1) ⇒ / batch.n_tokens / self.accumulate
-not times the processes | test_command_line.py -k torchrun: scale(loss * _world()) ⇒ scale(loss)
+# training/step.py | test_training.py -k 'not compiled'
+mean of the batches' means: / n_tokens.clamp(min=1) ⇒
+    / count_labels(batch.labels, pad_id=self.pad_id) / self.accumulate
+not times the processes | test_command_line.py -k torchrun:
+    scale(loss * world_size()) ⇒ scale(loss)
 seeded at the first step only: self._reseed(number) ⇒ number == 1 and self._reseed(number)
-every step the same dropout: f"{self.seed} {number} {_rank()}" ⇒ f"{self.seed} {_rank()}"
+every step the same dropout: f"{self.seed} {number} {rank()}" ⇒ f"{self.seed} {rank()}"
+every process the same dropout: f"{self.seed} {number} {rank()}" ⇒ f"{self.seed} {number}"
 gradients not cut: nn.utils.clip_grad_norm_(self.parameters, self.clip_norm) ⇒ pass
 gradients cut before they are unscaled: self.scaler.unscale_(self.optimizer) ⇒ pass
 gradients never cleared: self.optimizer.zero_grad() ⇒ pass
-trains without dropout: self.forward = self.model.train() ⇒ self.forward = self.model.eval()
-measured with smoothing: smoothing=0.0, pad_id=model.pad_id ⇒ smoothing=0.1, pad_id=model.pad_id
-last step done twice: range(done + 1, n_steps + 1) ⇒ range(max(done, 1), n_steps + 1)
+gradients shared after every batch: return self.forward.no_sync() if world_size() > 1 else ⇒ return
+gradients never scaled: enabled=self.dtype == torch.float16 ⇒ enabled=False
+scale never updated: self.scaler.update() ⇒ pass
+trains without dropout: self.model.to(self.device).train() ⇒ self.model.to(self.device).eval()
+labels of padding 0 alone: self.pad_id = self.model.pad_id ⇒ self.pad_id = 0
+Ctrl-C cuts an update in two: with uninterrupted(): ⇒ if True:
+
+# training/loop.py | test_training.py -k 'not compiled'
+measured with smoothing: smoothing=0.0, pad_id=pad_id ⇒ smoothing=0.1, pad_id=pad_id
+measured labels of padding 0 alone: count_labels(batch.labels, pad_id=pad_id) ⇒
+    count_labels(batch.labels)
+last step done twice: range(done + 1, self.n_steps + 1) ⇒ range(max(done, 1), self.n_steps + 1)
+scale not restored: self.step.scaler.load_state_dict(state["scaler"]) ⇒ pass
+no scale to restore: if state["scaler"]: ⇒ if True:
+Ctrl-C loses what is done: self._save_what_is_done() ⇒ pass
+Ctrl-C saves twice: done not in [0, *map(step_of, checkpoints(self.run))] ⇒ done
+others waited for after Ctrl-C: self._save(done) ⇒
+    self._save(done); world_size() > 1 and dist.barrier()
+an evaluation that fails loses a step: if saving: ⇒
+    if saving and (not measuring or number in self.history.evaluations):
+the last loss in the bar: _mean(self.history.losses[-100:]) ⇒ self.history.losses[-1]
+mean loss since the start in a line: _mean(self.history.losses[since:]) ⇒
+    _mean(self.history.losses)
+epochs without accumulation: number * step.accumulate / len ⇒ number / len
+lines without progress: if bar.disable: ⇒ if False:
 
 # training/checkpoint.py | test_checkpoint.py -k 'not killed'
 moments not restored | test_training.py -k pieces:
     _restore_moments(model, optimizer, _read_moments(path / _FILES[1], model)) ⇒ pass
 written in place: run / f".writing-{os.getpid()}" ⇒ run / f"step-{step:08d}"
 oldest kept: checkpoints(run)[:-keep] ⇒ checkpoints(run)[keep:]
+best not kept: if old != best: ⇒ if True:
+highest evaluation the best: return min((p for p ⇒ return max((p for p
+an evaluation of NaN the best: if not math.isnan(values[p])) ⇒ if str(step_of(p)) in evaluations)
+another shape accepted: tuple(t.shape) for n, t ⇒ 0 for n, t
+weights of NaN accepted: if broken: ⇒ if False:
+files not flushed: flush(temporary / name) ⇒ pass
+leftovers of removal not cleared: (".writing-*", ".removing-*") ⇒ (".writing-*",)
+a full disk not named: isinstance(error, OSError | SafetensorError) ⇒ isinstance(error, OSError)
+a file that cannot be read not called so: with open(file, "rb"): ⇒ if True:
+average in single precision: tensor.double() for ⇒ tensor.clone() for
+sum for an average: total / len(paths) for ⇒ total for
 
 # training/__main__.py | test_command_line.py -k torchrun
 each process reads all batches: rank=rank, world_size=world, **size ⇒ **size

@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from tools.chapters import ROOT
-from transformer import commands
 from transformer.commands import main, train
 from transformer.commands.run_folder import RunFolder
 from transformer.data.batches import BucketedBatches
@@ -22,7 +21,7 @@ from transformer.training.checkpoint import checkpoints, load_transformer
 
 QUICK = ["--preset", "tiny", "--device", "cpu", "--quiet", "--batch-size", "8", "--max-len", "24"]
 GRAMMAR = ["--pairs", "60", "--steps", "4", "--save-every", "2", *QUICK]
-BYTE_PAIRS = ["--vocab-size", "300", "--steps", "1", *QUICK, "--max-len", "99"]
+BYTE_PAIRS = ["--vocab-size", "300", "--max-len", "99"]
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
 
 
@@ -59,9 +58,23 @@ def trained(tmp_path_factory):
 @pytest.fixture
 def files(tmp_path):
     """Two languages that a model learns fast: the second is the first, in capitals."""
-    lines = [" ".join(pair.source) for pair in grammar_pairs(40, seed=0)]
+    lines = ["the cat sleeps", "a dog", "the black dog sees a cat", "we like him", "they eat"] * 8
     made = (("src", lines), ("tgt", [line.upper() for line in lines]))
     return [write_lines(tmp_path / f"{name}.gz", text) for name, text in made]
+
+
+@pytest.fixture
+def few(tmp_path):
+    """Three pairs to measure on."""
+    lines = ["the cat", "a dog", "Ein Hund"]
+    return [write_lines(tmp_path / name, lines) for name in ("few.src", "few.tgt")]
+
+
+@pytest.fixture
+def quick(files):
+    """Options of a run of a second."""
+    options = ["--steps", "4", "--save-every", "2", "--warmup", "2"]
+    return ["--train", *files, *QUICK, *BYTE_PAIRS, *options]
 
 
 def test_trains_on_the_grammar_corpus_and_measures(trained):
@@ -95,15 +108,15 @@ def test_the_grammar_corpus_is_measured_on_sentences_that_are_held_out(trained):
     assert results["dev"]["loss"] != pytest.approx(losses["train"], rel=1e-4)
 
 
-def test_says_what_it_does(tmp_path, capsys):
-    trains(tmp_path / "run", *GRAMMAR, "--accumulate", "3", "--batch-size", "7")
+def test_says_what_it_does(quick, few, tmp_path, capsys):
+    trains(tmp_path / "run", *quick, "--dev", *few, "--accumulate", "3", "--batch-size", "7")
     printed = capsys.readouterr()
     assert printed.err == ""
     lines = printed.out.splitlines()
-    assert lines[0].startswith("train: 60 pairs kept, 0 left out; 0 of")
-    assert lines[1].startswith("dev: 500 pairs kept, 0 left out; 0 of")
+    assert lines[0].startswith("train: 40 pairs kept, 0 left out; 0 of")
+    assert lines[1].startswith("dev: 3 pairs kept, 0 left out; 0 of")
     size = sum(p.numel() for p in load_transformer(checkpoints(tmp_path / "run")[-1]).parameters())
-    assert lines[2] == f"{size:,} parameters on cpu; 4 steps, 3 an epoch"
+    assert lines[2] == f"{size:,} parameters on cpu; 4 steps, 2 an epoch"
     assert lines[3].startswith("training loss ")
     assert " after 4 steps; " in lines[3]
     assert lines[4].startswith("dev, measured at step ")
@@ -111,79 +124,85 @@ def test_says_what_it_does(tmp_path, capsys):
     assert " beam 4, length penalty 0.6; nrefs:1|case:mixed|" in lines[7]
 
 
-def test_shows_the_dev_loss_as_it_falls_unless_it_is_to_be_quiet(tmp_path, capsys):
-    about = trains(tmp_path / "run", *[word for word in GRAMMAR if word != "--quiet"])
+def test_shows_the_dev_loss_as_it_falls_unless_it_is_to_be_quiet(quick, few, tmp_path, capsys):
+    quick.remove("--quiet")
+    about = trains(tmp_path / "run", *quick, "--dev", *few)
     shown = capsys.readouterr().err
     for loss in about["state"]["evaluations"].values():
-        assert f"{loss:.3f}" in shown
+        assert f"evaluation {loss:.4g}, " in shown
 
 
-def test_the_same_command_goes_on_and_ends_as_if_it_had_not_stopped(trained, tmp_path):
-    _, whole = trained
-    trains(tmp_path / "run", *GRAMMAR, "--steps", "3")
-    again = trains(tmp_path / "run", *GRAMMAR)
+def test_the_same_command_goes_on_and_ends_as_if_it_had_not_stopped(quick, tmp_path):
+    whole = trains(tmp_path / "whole", *quick)
+    trains(tmp_path / "run", *quick, "--steps", "3")
+    again = trains(tmp_path / "run", *quick)
     assert again["state"]["losses"] == whole["state"]["losses"]
 
 
-def test_a_run_with_other_settings_is_refused_and_kept(trained, capsys):
-    run, _ = trained
+def test_a_run_with_other_settings_is_refused_and_kept(quick, tmp_path, capsys):
+    run = tmp_path / "run"
+    trains(run, *quick)
     before = contents(run)
-    message = refused(capsys, "train", "--out", run, *GRAMMAR, "--norm", "pre", "--warmup", "9")
+    capsys.readouterr()
+    message = refused(capsys, "train", "--out", run, *quick, "--norm", "pre", "--warmup", "9")
     assert message == f"{run} is a run with other settings: --norm was post, is pre; " + (
-        "--warmup was 200, is 9"
+        "--warmup was 2, is 9"
     )
     assert contents(run) == before
 
 
 def test_other_sentences_under_the_same_name_are_refused_and_the_same_elsewhere_are_not(
-    files, tmp_path, capsys
+    files, quick, tmp_path, capsys
 ):
     run, before = tmp_path / "run", (tmp_path / "tgt.gz").read_bytes()
-    trains(run, "--train", *files, "--dev", *files, *BYTE_PAIRS)
+    dev = ["--dev", files[1], files[0]]
+    trains(run, *quick, *dev)
     lines = gzip.decompress(before).decode().splitlines()
     write_lines(files[1], [*lines[:-1], "ANOTHER"])
     capsys.readouterr()
-    message = refused(capsys, "train", "--out", run, "--train", *files, *BYTE_PAIRS)
+    message = refused(capsys, "train", "--out", run, *quick)
     assert message == f"{run} is a run with other settings: " + (
         "the sentences to dev on are not those that it began with; "
         "the sentences to train on are not those that it began with"
     )
     (tmp_path / "moved").write_bytes(before)
     moved = [files[0], str(tmp_path / "moved")]
-    trains(run, "--train", *moved, "--dev", *moved, *BYTE_PAIRS)
+    trains(run, *quick, "--train", *moved, "--dev", *reversed(moved))
 
 
-def test_the_last_step_of_a_linear_decay_is_settled_when_it_begins(tmp_path, capsys):
-    linear = ["--schedule", "linear", "--warmup", "2"]
-    trains(tmp_path / "run", *GRAMMAR, *linear)
+def test_the_last_step_of_a_linear_decay_is_settled_when_it_begins(quick, tmp_path, capsys):
+    linear = [*quick, "--schedule", "linear"]
+    trains(tmp_path / "run", *linear)
     capsys.readouterr()
-    message = refused(capsys, "train", "--out", tmp_path / "run", *GRAMMAR, *linear, "--steps", "5")
+    message = refused(capsys, "train", "--out", tmp_path / "run", *linear, "--steps", "5")
     assert message.endswith("--steps was 4, is 5")
 
 
-def test_a_folder_of_other_things_is_refused_and_kept(tmp_path, capsys):
+def test_a_folder_of_other_things_is_refused_and_kept(quick, tmp_path, capsys):
     (tmp_path / "thesis.tex").write_text("years of work")
-    message = refused(capsys, "train", "--out", tmp_path, *GRAMMAR)
+    before = contents(tmp_path)
+    message = refused(capsys, "train", "--out", tmp_path, *quick)
     assert message == f"--out must be a new folder or that of a run, got {tmp_path}"
-    assert contents(tmp_path) == {(tmp_path / "thesis.tex").relative_to(tmp_path): b"years of work"}
+    assert contents(tmp_path) == before
 
 
-def test_an_empty_folder_is_as_good_as_a_new_one(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    trains(".", *GRAMMAR, "--steps", "1")
-    assert (tmp_path / "settings.json").exists()
-    (tmp_path / "settings.json").write_text("[1]")
+def test_an_empty_folder_is_as_good_as_a_new_one(quick, tmp_path, monkeypatch, capsys):
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path / "run")
+    trains(".", *quick, "--steps", "1")
+    assert (tmp_path / "run/settings.json").exists()
+    (tmp_path / "run/settings.json").write_text("[1]")
     capsys.readouterr()
-    message = refused(capsys, "train", "--out", ".", *GRAMMAR, "--steps", "1")
+    message = refused(capsys, "train", "--out", ".", *quick)
     assert message.startswith("settings.json is not of a training run: ")
 
 
-def test_trains_on_files_with_byte_pairs(files, tmp_path, capsys):
+def test_trains_on_files_with_byte_pairs(quick, tmp_path, capsys):
     run = tmp_path / "run"
     sizes = ["--d-model", "24", "--n-heads", "3", "--d-ff", "40"]
     sizes += ["--n-encoder-layers", "1", "--n-decoder-layers", "3", "--dropout", "0.2"]
     kind = ["--norm", "pre", "--position", "rotary"]
-    trains(run, "--train", *files, *BYTE_PAIRS, *sizes, *kind)
+    trains(run, *quick, *sizes, *kind)
     assert "train: 40 pairs kept, 0 left out; 0 of" in capsys.readouterr().out
     config = load_transformer(checkpoints(run)[-1]).config
     source, target = RunFolder(run).tokenizers()
@@ -197,11 +216,9 @@ def test_trains_on_files_with_byte_pairs(files, tmp_path, capsys):
     assert not (run / "results.json").exists()
 
 
-def test_measures_on_dev_and_test_files(files, tmp_path, capsys):
-    run, few = tmp_path / "run", ["the cat", "a dog", "Ein Hund"]
-    test = [write_lines(tmp_path / name, few) for name in ("few.src", "few.tgt")]
-    splits = ["--train", *files, "--dev", *files, "--test", *test]
-    trains(run, *splits, *BYTE_PAIRS, "--lowercase", "--beam-size", "1")
+def test_measures_on_dev_and_test_files(files, few, quick, tmp_path, capsys):
+    run = tmp_path / "run"
+    trains(run, *quick, "--dev", *files, "--test", *few, "--lowercase", "--beam-size", "1")
     results = json.loads((run / "results.json").read_text())
     assert [results[name]["sentences"] for name in ("dev", "test")] == [40, 3]
     assert results["test"]["decoding"] == "greedy"
@@ -215,13 +232,13 @@ def test_measures_on_dev_and_test_files(files, tmp_path, capsys):
 
 
 def test_the_number_of_epochs_gives_that_of_steps(files, tmp_path):
-    options = [word for word in BYTE_PAIRS if word not in ("--steps", "1")]
-    about = trains(tmp_path / "run", "--train", *files, *options, "--epochs", "1.3")
+    options = ["--train", *files, *QUICK, *BYTE_PAIRS, "--epochs", "1.3"]
+    about = trains(tmp_path / "run", *options)
     assert about["step"] == 7  # 40 sentences by 8, times 1.3, is 6.5
 
 
 @pytest.mark.parametrize("schedule", ["paper", "linear"])
-def test_the_schedule_is_as_asked(schedule, tmp_path, monkeypatch):
+def test_the_schedule_is_as_asked(schedule, quick, tmp_path, monkeypatch):
     rates = []
 
     def only_look(model, batches, *, n_steps, schedule, **options):
@@ -230,12 +247,12 @@ def test_the_schedule_is_as_asked(schedule, tmp_path, monkeypatch):
 
     monkeypatch.setattr(train, "fit", only_look)
     asked = ["--schedule", schedule, "--warmup", "2", "--peak", "0.1"]
-    assert main(["train", "--out", str(tmp_path / "run"), *GRAMMAR, *asked]) == 130
+    assert main(["train", "--out", str(tmp_path / "run"), *quick, *asked]) == 130
     falling = [(2 / 3) ** 0.5, (2 / 4) ** 0.5] if schedule == "paper" else [2 / 3, 1 / 3]
     assert rates == pytest.approx([0.05, 0.1, 0.1 * falling[0], 0.1 * falling[1]])
 
 
-def test_without_a_peak_the_rates_are_those_of_the_paper(tmp_path, monkeypatch):
+def test_without_a_peak_the_rates_are_those_of_the_paper(quick, tmp_path, monkeypatch):
     rates = []
 
     def only_look(model, batches, *, schedule, **options):
@@ -243,7 +260,7 @@ def test_without_a_peak_the_rates_are_those_of_the_paper(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(train, "fit", only_look)
-    main(["train", "--out", str(tmp_path / "run"), *GRAMMAR, "--warmup", "4"])
+    main(["train", "--out", str(tmp_path / "run"), *quick, "--warmup", "4"])
     assert rates == pytest.approx([64**-0.5 * 4**-1.5, 64**-0.5 * 9**-0.5])
 
 
@@ -255,9 +272,9 @@ def worse_and_worse(monkeypatch):
 
 
 @pytest.mark.usefixtures("worse_and_worse")
-def test_the_best_checkpoint_is_kept_and_measured(tmp_path):
+def test_the_best_checkpoint_is_kept_and_measured(quick, few, tmp_path):
     run = tmp_path / "run"
-    trains(run, *GRAMMAR, "--steps", "6", "--keep", "1")
+    trains(run, *quick, "--dev", *few, "--steps", "6", "--keep", "1")
     assert [path.name for path in checkpoints(run)] == ["step-00000002", "step-00000006"]
     assert json.loads((run / "results.json").read_text())["checkpoint"] == "step 2"
     weights = RunFolder(run).load().model.state_dict()
@@ -265,20 +282,19 @@ def test_the_best_checkpoint_is_kept_and_measured(tmp_path):
     assert all(torch.equal(weights[name], best[name]) for name in best)
 
 
-def test_as_many_checkpoints_are_kept_as_asked(tmp_path):
-    trains(tmp_path / "run", *GRAMMAR, "--steps", "5", "--save-every", "1", "--keep", "4")
-    assert [path.name[-1] for path in checkpoints(tmp_path / "run")][-4:] == ["2", "3", "4", "5"]
+def test_as_many_checkpoints_are_kept_as_asked(quick, tmp_path):
+    trains(tmp_path / "run", *quick, "--steps", "5", "--save-every", "1", "--keep", "4")
+    assert [path.name[-1] for path in checkpoints(tmp_path / "run")] == ["2", "3", "4", "5"]
 
 
-def test_bad_lines_are_an_error_or_a_counted_skip_as_asked(files, tmp_path, capsys):
+def test_bad_lines_are_an_error_or_a_counted_skip_as_asked(files, quick, tmp_path, capsys):
     with gzip.open(files[0], "ab") as src, gzip.open(files[1], "ab") as tgt:
         src.write(b"\nbad \xff\n" + b"long " * 300 + b"\n")
         tgt.write(b"empty\nbytes\nline\n")
-    options = ["--train", *files, *BYTE_PAIRS]
-    message = refused(capsys, "train", "--out", tmp_path / "strict", *options)
+    message = refused(capsys, "train", "--out", tmp_path / "strict", *quick)
     assert message == f"{files[0]}, line 41: empty"
     assert not (tmp_path / "strict").exists()
-    trains(tmp_path / "lenient", *options, "--on-bad", "skip")
+    trains(tmp_path / "lenient", *quick, "--on-bad", "skip")
     printed = capsys.readouterr().out
     assert "41 pairs kept, 2 left out (1 empty, 1 not UTF-8)" in printed
     assert "40 pairs kept, 1 left out (1 over 99 tokens)" in printed
@@ -298,24 +314,26 @@ def refusals(tmp_path):
     yield ["--n-heads", "3"], "d_model must be a multiple of n_heads, got 64 and 3"
     yield ["--d-model", "12", "--position", "rotary"], "d_k must be even"
     yield ["--precision", "fp16"], "precision must be bf16 or fp32 on cpu, got 'fp16'"
-    yield ["--schedule", "linear"], "warmup must be at most n_steps = 4, got 200"
-    yield ["--beam-size", "9999"], "beam_size must be at most 316, the size of the target's"
+    yield ["--schedule", "linear", "--warmup", "9"], "warmup must be at most n_steps = 4, got 9"
+    yield ["--beam-size", "9999"], "beam_size must be at most 300, the size of the target's"
     yield ["--max-len", "4"], "pair 1 must fit max_len 4, got "
 
 
-def test_what_cannot_be_trained_is_refused_in_a_line_and_leaves_nothing_behind(tmp_path, capsys):
+def test_what_cannot_be_trained_is_refused_in_a_line_and_leaves_nothing_behind(
+    quick, tmp_path, capsys
+):
     for options, message in refusals(tmp_path):
         before = contents(tmp_path)
-        found = refused(capsys, "train", "--out", tmp_path / "a/run", *GRAMMAR, *options)
+        found = refused(capsys, "train", "--out", tmp_path / "a/run", *quick, *options)
         assert found.startswith(message)
         assert contents(tmp_path) == before
         assert not (tmp_path / "a").exists()
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path, capsys):
+def test_a_folder_that_cannot_be_made_is_named(quick, tmp_path, capsys):
     (tmp_path / "file").write_text("")
-    message = refused(capsys, "train", "--out", tmp_path / "file/run", *GRAMMAR)
-    assert message == f"{tmp_path / 'file'}: Not a directory"
+    message = refused(capsys, "train", "--out", tmp_path / "file/run", *quick)
+    assert message == f"{tmp_path / 'file'}: File exists"
 
 
 @pytest.mark.parametrize(
@@ -355,12 +373,18 @@ def test_options_that_do_not_fit_are_refused_in_one_line(options, message, capsy
 # How commands end
 
 
-def fails_with(error, monkeypatch, tmp_path, *options):
-    def fail(*args, **kwargs):
-        raise error
+@pytest.fixture
+def fails_with(quick, monkeypatch, tmp_path):
+    """The status of a command in which ``error`` comes up."""
 
-    monkeypatch.setattr(train, "fit", fail)
-    return main(["train", "--out", str(tmp_path / "run"), *GRAMMAR, *options])
+    def fails_with(error, *options):
+        def fail(*args, **kwargs):
+            raise error
+
+        monkeypatch.setattr(train, "prepare", fail)
+        return main(["train", "--out", str(tmp_path / "run"), *quick, *options])
+
+    return fails_with
 
 
 @pytest.mark.parametrize(
@@ -383,33 +407,39 @@ def fails_with(error, monkeypatch, tmp_path, *options):
         ),
     ],
 )
-def test_what_files_and_numbers_lead_to_is_told_in_a_line(
-    error, message, monkeypatch, tmp_path, capsys
-):
-    assert fails_with(error, monkeypatch, tmp_path) == 2
+def test_what_files_and_numbers_lead_to_is_told_in_a_line(error, message, fails_with, capsys):
+    assert fails_with(error) == 2
     assert capsys.readouterr().err == f"transformer train: {message}\n"
     with pytest.raises(type(error)):
-        fails_with(error, monkeypatch, tmp_path, "--debug")
+        fails_with(error, "--debug")
 
 
 @pytest.mark.parametrize("error", [TypeError("x"), RuntimeError("x"), KeyError("x")])
-def test_an_error_of_the_program_keeps_its_traceback(error, monkeypatch, tmp_path):
+def test_an_error_of_the_program_keeps_its_traceback(error, fails_with):
     with pytest.raises(type(error)):
-        fails_with(error, monkeypatch, tmp_path)
+        fails_with(error)
 
 
-def test_an_interrupt_before_the_first_step_says_so(monkeypatch, tmp_path, capsys):
-    assert fails_with(KeyboardInterrupt(), monkeypatch, tmp_path) == 130
+def test_an_interrupt_before_the_first_step_says_so(
+    quick, fails_with, monkeypatch, tmp_path, capsys
+):
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "fit", interrupt)
+    assert main(["train", "--out", str(tmp_path / "run"), *quick]) == 130
     line = "transformer train: stopped; nothing was saved; the same command goes on\n"
     assert capsys.readouterr().err == line
+    assert fails_with(KeyboardInterrupt()) == 130
+    assert capsys.readouterr().err == "transformer train: interrupted\n"
 
 
-def test_ctrl_c_saves_where_training_was_and_the_same_command_goes_on(tmp_path):
-    run = tmp_path / "run"
-    options = ["train", "--out", str(run), "--pairs", "60", "--save-every", "99999", *QUICK]
-    command = [sys.executable, "-m", "transformer", *options, "--steps", "99999"]
+def test_ctrl_c_saves_where_training_was_and_the_same_command_goes_on(quick, tmp_path):
+    run, options = tmp_path / "run", [*quick, "--save-every", "99999"]
+    command = [sys.executable, "-m", "transformer", "train", "--out", str(run), *options]
+    command += ["--steps", "99999"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=ROOT, env=None, **pipes) as process:
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
         for line in process.stdout:
             if "parameters on" in line:
                 break
@@ -423,7 +453,7 @@ def test_ctrl_c_saves_where_training_was_and_the_same_command_goes_on(tmp_path):
         f"transformer train: stopped; step {step} is saved in {run}; the same command goes on\n"
     )
     assert process.returncode == 130
-    assert trains(*options[2:], "--steps", str(step + 1))["step"] == step + 1
+    assert trains(run, *options, "--steps", str(step + 1))["step"] == step + 1
 
 
 def test_a_closed_pipe_ends_in_silence(trained):
@@ -464,26 +494,26 @@ def test_help_names_every_command_and_option(capsys):
         assert all(name in shown for name in wanted)
 
 
-def test_two_processes_under_torchrun_learn_as_one_with_twice_the_batch(tmp_path):
-    options = ["--steps", "8", "--dropout", "0", "--pairs", "200", "--save-every", "8"]
-    one = trains(tmp_path / "one", *GRAMMAR, *options, "--batch-size", "16")
+def test_two_processes_under_torchrun_learn_as_one_with_twice_the_batch(quick, few, tmp_path):
+    options = [*quick, "--dev", *few, "--steps", "8", "--dropout", "0"]
+    one = trains(tmp_path / "one", *options, "--batch-size", "16")
     command = [*TORCHRUN, "-m", "transformer", "train", "--out", str(tmp_path / "two")]
-    done = subprocess.run([*command, *GRAMMAR, *options], cwd=ROOT, capture_output=True, text=True)
+    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     two = json.loads((tmp_path / "two/step-00000008/state.json").read_text())
     assert one["state"]["losses"] == pytest.approx(two["state"]["losses"], abs=1e-4)
-    assert done.stdout.count("train: 200 pairs") == 1
+    assert done.stdout.count("train: 40 pairs") == 1
     assert done.stdout.count("parameters on cpu") == 1
     assert json.loads((tmp_path / "two/results.json").read_text())["steps"] == 8
 
 
-def test_under_torchrun_a_refusal_is_told_once(tmp_path, capfd, monkeypatch):
-    command = [*TORCHRUN, "-m", "transformer", "train", "--out", str(tmp_path / "run"), *GRAMMAR]
+def test_under_torchrun_a_refusal_is_told_once(quick, tmp_path, capfd, monkeypatch):
+    command = [*TORCHRUN, "-m", "transformer", "train", "--out", str(tmp_path / "run"), *quick]
     done = subprocess.run([*command, "--n-heads", "3"], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 1
     assert done.stderr.count("transformer train: d_model must be a multiple of n_heads") == 1
     assert "transformer/commands" not in done.stderr  # no traceback of ours
     monkeypatch.setenv("RANK", "1")
     with pytest.raises(SystemExit):
-        commands.main(["train", "--out", "x", "--steps", "none"])
+        main(["train", "--out", "x", "--steps", "none"])
     assert capfd.readouterr().err == ""

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 """,
     "model.py": "import torch\nfrom pack.layers import Layer",
     "layers.py": "",
-    "loop.py": "from pack import model\nfrom .shelf import one",
+    "loop.py": "from pack import model\nfrom .late import f",
     "late.py": "def f():\n    from pack.layers import Layer",
     "typed.py": """
 import typing
@@ -28,7 +28,7 @@ if typing.TYPE_CHECKING:
 else:
     from pack.layers import Layer
 """,
-    "shelf/__init__.py": "from pack.shelf.one import One, Two",
+    "shelf/__init__.py": "from .one import One, Two",
     "shelf/one.py": "",
     "shelf/two.py": "",
     "shelf/style.css": "",
@@ -40,7 +40,7 @@ else:
 }
 SHELF = {"shelf/__init__.py", "shelf/one.py", "shelf/style.css", "shelf/words/few.txt"}
 MODEL = {"model.py", "layers.py"}
-LOOP = {"loop.py"} | MODEL | SHELF
+LOOP = {"loop.py", "late.py"} | MODEL
 
 
 @pytest.fixture(scope="module")
@@ -49,6 +49,7 @@ def root(tmp_path_factory):
     for name, text in PACKAGE.items():
         (root / "pack" / name).parent.mkdir(parents=True, exist_ok=True)
         (root / "pack" / name).write_text(text, encoding="utf-8")
+    (root / "packing.py").write_text("", encoding="utf-8")
     return root
 
 
@@ -67,9 +68,9 @@ def root(tmp_path_factory):
         pytest.param("from pack.shelf import One", SHELF, id="what an __init__ imports"),
         pytest.param("import pack.shelf.two as two", SHELF | LOOP | {"shelf/two.py"}, id="parents"),
         pytest.param("from pack.shelf.two import x", SHELF | {"shelf/two.py"}, id="run first"),
-        pytest.param("import pack.late", {"late.py"} | LOOP, id="an import in a function"),
+        pytest.param("from pack.late import f", {"late.py", "layers.py"}, id="within a function"),
         pytest.param("def f():\n    from pack import late", {"late.py", "layers.py"}, id="twice"),
-        pytest.param("from pack import typed", {"typed.py", "layers.py"}, id="for types only"),
+        pytest.param("from pack.typed import *", {"typed.py", "layers.py"}, id="what runs"),
         pytest.param(
             "from pack.shelf.deep import x",
             SHELF | {"shelf/deep/__init__.py", "shelf/deep/script.js"},
@@ -80,6 +81,7 @@ def root(tmp_path_factory):
         pytest.param("names = !ls\nfrom pack import layers", {"layers.py"}, id="a shell's line"),
         pytest.param("x = (7\n    % 2)\nfrom pack import layers", {"layers.py"}, id="remainder"),
         pytest.param("text = 'import pack'\nimport packing, torch", None, id="none of it"),
+        pytest.param("from pack import layers\n1 +", None, id="nothing that could run"),
     ],
 )
 def test_a_cell_reaches(root, code, reached):

@@ -105,7 +105,7 @@ def test_a_chapter_that_fails_is_left_as_it_was(book, capsys):
 MEET = """\
 import pathlib, time
 pathlib.Path({!r}).touch()
-until = time.monotonic() + 30
+until = time.monotonic() + 120
 while not pathlib.Path({!r}).exists():
     assert time.monotonic() < until, "alone"
     time.sleep(0.01)
@@ -136,7 +136,7 @@ def test_no_jobs_are_refused(pair, capsys):
     assert "--jobs must be at least 1, got 0" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("wrong", ["1 / 0", "import os\nos._exit(1)"])
+@pytest.mark.parametrize("wrong", ["1 +", "import os\nos._exit(1)"])
 def test_a_failure_in_one_chapter_does_not_lose_the_other(pair, wrong, capsys):
     small_chapter(pair[0], wrong)
     small_chapter(pair[1], "import time\ntime.sleep(1)\nprint('✓ two is even')")

@@ -67,7 +67,11 @@ def python_of_cell(source: str) -> str:
 
 
 def imports_of_cell(source: str) -> list[Import]:
-    return _find(python_of_cell(source)).run
+    """None where the cell is no Python: it is the kernel that says so, when the cell runs."""
+    try:
+        return _find(python_of_cell(source)).run
+    except SyntaxError:
+        return []
 
 
 def files_behind(imports: Iterable[Import], root: Path, package: str) -> list[Path]:

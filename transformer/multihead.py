@@ -113,7 +113,7 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(f"value must be as long as key, {S} positions, got {value.size(1)}")
         if mask is None:
             return
-        if mask.dim() not in (2, 4):  # of three axes, which would be the first?
+        if mask.dim() not in (2, 4):  # (B, T, S) could be read as (n_heads, T, S), too
             wanted = f"(T, S) or (B, 1 or {self.n_heads}, T, S)"
             raise ValueError(
                 f"mask must have the axes {wanted}, got shape {shape_text(mask.shape)}"

@@ -25,6 +25,7 @@ from transformer.training.checkpoint import (
     best_checkpoint,
     checkpoints,
     load_transformer,
+    step_of,
 )
 
 _FORMAT = "transformer.commands.run_folder 1"
@@ -130,7 +131,7 @@ class RunFolder:
 
     def last_step(self) -> int | None:
         saved = checkpoints(self.path)
-        return _step(saved[-1]) if saved else None
+        return step_of(saved[-1]) if saved else None
 
     def load(
         self,
@@ -142,7 +143,7 @@ class RunFolder:
         """The weights of one checkpoint, or the mean of the last ``average``."""
         settings, tokenizers = self.settings(), self.tokenizers()
         chosen = self._choose(checkpoint, average)
-        steps = ", ".join(str(_step(path)) for path in chosen)
+        steps = ", ".join(str(step_of(path)) for path in chosen)
         device = device or default_device()
         if average is None:
             model, told = load_transformer(chosen[0], device=device), f"step {steps}"
@@ -171,12 +172,8 @@ class RunFolder:
             return [best_checkpoint(self.path)]
         if checkpoint == "last":
             return saved[-1:]
-        by_step = {_step(path): path for path in saved}
+        by_step = {step_of(path): path for path in saved}
         if checkpoint not in by_step:
             steps = ", ".join(map(str, by_step))
             raise ValueError(f"{self.path} holds the steps {steps}, not {checkpoint}")
         return [by_step[checkpoint]]
-
-
-def _step(path: Path) -> int:
-    return int(path.name.removeprefix("step-"))

@@ -30,7 +30,7 @@ class Beams:
         self.length = 0
         self.going = torch.arange(n, device=device)  # (n,), which sentences are not done
         self.tokens = torch.full((n, K, max_len + 1), pad_id, device=device)
-        self.tokens[:, :, 0] = torch.as_tensor(bos_id, device=device)[..., None]
+        self.tokens[:, :, 0] = (self.going.new_zeros(n) + bos_id)[:, None]
         self.log_p = torch.full((n, K), -math.inf, device=device)
         self.log_p[:, 0] = 0.0  # all beams begin alike: only the first counts
         self.n_ended = torch.zeros(n, dtype=torch.long, device=device)
