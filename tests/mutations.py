@@ -257,12 +257,101 @@ alignment of the word before: _is_word(tgt[:, 1:]) & ⇒ _is_word(tgt[:, :-1]) &
 links the wrong way round: {(best_b[t], t) for ⇒ {(t, best_b[t]) for
 sure links not possible: len(a & (p | s)) ⇒ len(a & p)
 
-# parallel.py | test_parallel.py
+# data/parallel.py | test_parallel.py
 unequal files not refused: if len(src_lines) != len(tgt_lines): ⇒ if False:
 no bos: [BOS_ID, *tgt_tokenizer ⇒ [*tgt_tokenizer
+bad lines not numbered: left_out=tuple(left_out) ⇒ left_out=()
+long pairs not numbered: unknown, tuple(left_out)) ⇒ unknown)
 
-# translate.py | test_command_line.py -k in_order
+# decoding/translate.py | test_translate.py
 translations in order of length: zip(rows, tokens.cpu() ⇒ zip(sorted(rows), tokens.cpu()
+cut off after 5 tokens more: src.size(1) + 50 ⇒ src.size(1) + 5
+length penalty not handed on: length_penalty=length_penalty, ⇒
+shortest first: key=lambda i: len(sources[i]), reverse=True ⇒ key=lambda i: len(sources[i])
+beam as wide as you like: if beam_size > tgt_vocab_size: ⇒ if False:
+greedy whatever is asked: if beam_size == 1: ⇒ if True:
+
+# commands/__init__.py | test_command_line.py -k 'in_a_line or traceback or silence or told_once'
+errors of the program in a line: if args.debug or not _is_of_users(error): ⇒ if args.debug:
+no traceback for --debug: if args.debug or not _is_of_users(error): ⇒
+    if not _is_of_users(error):
+several lines: " ".join(str(error).split("\n")) ⇒ str(error)
+a file not named: where = "" if error.filename is None else ⇒ where = "" if True else
+success after an error: _CLOSED_PIPE = 2, 130, 141 ⇒ _CLOSED_PIPE = 0, 130, 141
+a closed output met twice: os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()) ⇒ pass
+told by each process: None if _rank() else f" ⇒ f"
+locale's encoding | test_translate.py -k locale: reconfigure(encoding="utf-8", ⇒ reconfigure(
+
+# commands/options.py | test_command_line.py -k 'refused or help'
+any device: if not is_here: ⇒ if False:
+any GPU: (found.index or 0) < torch.cuda.device_count() ⇒ True
+a device that holds nothing: torch.zeros((), device=found).item() ⇒ pass
+sizes without end: 1 <= int(text) <= _LARGEST ⇒ 1 <= int(text)
+seeds without end: 0 <= int(text) < 2**63 ⇒ 0 <= int(text)
+rate not a number: if not 0 < float(text) < math.inf: ⇒ if float(text) <= 0:
+penalty without end: if not math.isfinite(float(text)): ⇒ if False:
+another beam than translate | test_translate.py -k one_way: beam_size: int = 4 ⇒ beam_size: int = 5
+beam not named | test_translate.py -k named: if self.beam_size == 1: ⇒ if False:
+
+# commands/run_folder.py | test_translate.py -k 'run or chosen or settings'
+first checkpoint for the last: return saved[-1:] ⇒ return saved[:1]
+last checkpoint for the best | test_command_line.py -k best:
+    return [best_checkpoint(self.path)] ⇒ return saved[-1:]
+mean of the first checkpoints: return saved[-average:] ⇒ return saved[:average]
+fewer than asked for in the mean: if average > len(saved): ⇒ if False:
+tokenizers of another model: if sizes != (len(tokenizers[0]), len(tokenizers[1])): ⇒ if False:
+another format of settings: if about.pop("format") != _FORMAT: ⇒ if not about.pop("format"):
+lowercase of another kind: if not isinstance(settings.lowercase, bool) or ⇒ if
+other settings accepted | test_command_line.py -k other_settings:
+    if before.options.get(name) != value ⇒ if False
+other sentences accepted | test_command_line.py -k other_sentences:
+    if now["digests"].get(name) != before.digests.get(name) ⇒ if False
+folder of other things taken | test_command_line.py -k other_things:
+    or any(self.path.iterdir())) ⇒ )
+
+# commands/prepare.py | test_command_line.py -k 'held_out or behind or schedule or epochs or paper'
+grammar dev split taken from train: seed=args.seed + 1, split="test" ⇒ seed=args.seed + 1
+folder made before all is checked: begins = not folder.is_run() ⇒
+    begins = not folder.is_run(); args.out.mkdir(parents=True, exist_ok=True)
+each process reads all batches | test_command_line.py -k torchrun: rank=rank, ⇒ rank=0,
+paper's peak without the warm-up: (d_model * args.warmup) ** -0.5 ⇒ d_model**-0.5
+paper's decay where linear was asked: if args.schedule == "linear": ⇒ if False:
+epochs rounded down: args.steps or math.ceil( ⇒ args.steps or int(
+tokenizer of capitals | test_command_line.py -k dev_and_test:
+    (line.lower() if args.lowercase else line for ⇒ (line for
+sizes not handed on | test_command_line.py -k byte_pairs:
+    for name in _SIZES if ⇒ for name in () if
+steps an epoch without accumulation | test_command_line.py -k says_what:
+    math.ceil(len(batches) / args.accumulate) ⇒ len(batches)
+
+# commands/train_options.py | test_command_line.py -k settled
+last step of a decay free: return FREE - {"steps", "epochs"} if ⇒ return FREE if
+
+# commands/train.py | test_command_line.py -k 'kept or unless or dev_and_test'
+nothing kept but the latest: keep=args.keep, ⇒
+saved and measured at the end only: save_every=args.save_every, ⇒
+measured by another decoding: Decoding(args.beam_size, args.length_penalty) ⇒ Decoding()
+the others wait for a word | test_command_line.py -k told_once: raise SystemExit(2) ⇒ pass
+always with progress: progress=not args.quiet ⇒ progress=True
+
+# commands/translate.py | test_translate.py -k 'line or marks or options'
+case of the run forgotten: text.lower() if run.lowercase else text ⇒ text
+byte-order mark read: text.removeprefix("\ufeff") ⇒ text
+control characters read: re.sub(r"[\x00-\x1f\x7f]", " ", text ⇒ str(text
+length penalty left out: length_penalty=args.length_penalty, ⇒
+lines before an error lost: except ValueError: ⇒ except KeyError:
+lines counted from 0: enumerate(lines, start=1) ⇒ enumerate(lines)
+a terminal waits for a batch: 1 if sys.stdin.isatty() else args.batch_size ⇒ args.batch_size
+written at the end: sys.stdout.flush() ⇒ pass
+two lines for one: translation.replace("\n", " ") ⇒ translation
+
+# commands/evaluate.py | test_translate.py -k 'scores or scored or skipped or asked'
+kept pairs not those encoded: if number not in left_out ⇒ if number <= len(examples)
+case forgotten in the scores: "lowercase": run.lowercase} ⇒ "lowercase": False}
+sources in capitals: if run.lowercase else sources, ⇒ if False else sources,
+right in other letters only: _words(t) == _words(w) ⇒ t == w
+length penalty forgotten: length_penalty=decoding.length_penalty, ⇒
+bad lines not reported: if report.skipped: ⇒ if False:
 
 # runtime.py | test_runtime.py
 bfloat16 on old GPUs: >= (8, 0) ⇒ >= (7, 0)
@@ -306,8 +395,6 @@ scale not restored: self.step.scaler.load_state_dict(state["scaler"]) ⇒ pass
 no scale to restore: if state["scaler"]: ⇒ if True:
 Ctrl-C loses what is done: self._save_what_is_done() ⇒ pass
 Ctrl-C saves twice: done not in [0, *map(step_of, checkpoints(self.run))] ⇒ done
-others waited for after Ctrl-C: self._save(done) ⇒
-    self._save(done); world_size() > 1 and dist.barrier()
 an evaluation that fails loses a step: if saving: ⇒
     if saving and (not measuring or number in self.history.evaluations):
 the last loss in the bar: _mean(self.history.losses[-100:]) ⇒ self.history.losses[-1]
@@ -332,9 +419,6 @@ a full disk not named: isinstance(error, OSError | SafetensorError) ⇒ isinstan
 a file that cannot be read not called so: with open(file, "rb"): ⇒ if True:
 average in single precision: tensor.double() for ⇒ tensor.clone() for
 sum for an average: total / len(paths) for ⇒ total for
-
-# training/__main__.py | test_command_line.py -k torchrun
-each process reads all batches: rank=rank, world_size=world, **size ⇒ **size
 
 # data/grammar/lexicon.py | test_grammar.py
 adjectives all masculine: return self.french[noun.feminine][plural] ⇒ return self.french[0][plural]

@@ -262,12 +262,19 @@ def test_refuses_to_decode_past_its_room():
 def test_a_first_token_of_its_own_for_each_sentence():
     model, _ = written()
     first = torch.tensor([5, 9, 5])
-    for search in (greedy_decode, lambda *a, **k: beam_search(*a, **k)[0]):
-        for use_cache in (True, False):
-            together = search(model, SRC, **{**ENDS, "bos_id": first}, use_cache=use_cache)
-            for b in range(B):
-                alone = search(model, SRC[b : b + 1], **{**ENDS, "bos_id": first[b].item()})
-                assert torch.equal(together[b, : alone.size(1)], alone[0])
+    for use_cache in (True, False):
+        ends = {**ENDS, "use_cache": use_cache}
+        greedy = greedy_decode(model, SRC, **{**ends, "bos_id": first})
+        best, log_p = beam_search(model, SRC, **{**ends, "bos_id": first})
+        for b in range(B):
+            src, own = SRC[b : b + 1], {**ends, "bos_id": first[b].item()}
+            alone = greedy_decode(model, src, **own)
+            assert torch.equal(greedy[b, : alone.size(1)], alone[0])
+            alone, its_log_p = beam_search(model, src, **own)
+            assert torch.equal(best[b, : alone.size(1)], alone[0])
+            assert_close(log_p[b], its_log_p[0], rtol=0, atol=1e-5)
+        _, others = beam_search(model, SRC, **{**ends, "bos_id": 5})
+        assert (others != log_p).tolist() == [False, True, False]
     for search in (greedy_decode, beam_search):
         with pytest.raises(ValueError, match=r"bos_id must have shape \(3,\), got \(2,\)"):
             search(model, SRC, **{**ENDS, "bos_id": first[:2]})

@@ -91,6 +91,13 @@ def test_numbers_out_of_their_range_are_refused(check, error, message, unchecked
         check()
 
 
+@pytest.mark.parametrize("shape", [(2,), (0,), (4,), (2, 1), (3, 3), (1, 2, 3)])
+def test_masks_that_do_not_broadcast_are_refused(shape):
+    got = shape_text(shape).replace("(", r"\(").replace(")", r"\)")
+    with pytest.raises(ValueError, match=rf"mask must broadcast to .* = \(4, 3\), got {got}"):
+        check_mask(torch.ones(shape, dtype=torch.bool), (4, 3))
+
+
 def test_shapes_are_written_as_python_writes_them():
     assert shape_text(()) == "()"
     assert shape_text(torch.zeros(7).shape) == "(7,)"

@@ -109,7 +109,8 @@ def test_the_grammar_corpus_is_measured_on_sentences_that_are_held_out(trained):
 
 
 def test_says_what_it_does(quick, few, tmp_path, capsys):
-    trains(tmp_path / "run", *quick, "--dev", *few, "--accumulate", "3", "--batch-size", "7")
+    options = ["--dev", *few, "--accumulate", "3", "--batch-size", "7"]
+    about = trains(tmp_path / "run", *quick, *options)
     printed = capsys.readouterr()
     assert printed.err == ""
     lines = printed.out.splitlines()
@@ -117,8 +118,9 @@ def test_says_what_it_does(quick, few, tmp_path, capsys):
     assert lines[1].startswith("dev: 3 pairs kept, 0 left out; 0 of")
     size = sum(p.numel() for p in load_transformer(checkpoints(tmp_path / "run")[-1]).parameters())
     assert lines[2] == f"{size:,} parameters on cpu; 4 steps, 2 an epoch"
-    assert lines[3].startswith("training loss ")
-    assert " after 4 steps; " in lines[3]
+    losses = about["state"]["losses"]
+    loss = f"{sum(losses) / 4:.3f}"
+    assert lines[3].startswith(f"training loss {loss}, the mean of the last 4 steps, after 4 steps")
     assert lines[4].startswith("dev, measured at step ")
     assert lines[7].startswith("BLEU: ")
     assert " beam 4, length penalty 0.6; nrefs:1|case:mixed|" in lines[7]

@@ -6,13 +6,13 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing import assert_close
 
 from transformer.attention import attention
-from transformer.fused import fused_attention
 from transformer.config import TransformerConfig
+from transformer.data.tasks import copy_batch
 from transformer.decoding import beam_search, greedy_decode
-from transformer.runtime import Timer
+from transformer.fused import fused_attention
 from transformer.masks import causal_mask, padding_mask
 from transformer.model import Transformer
-from transformer.data.tasks import copy_batch
+from transformer.runtime import Timer
 from transformer.training import fit, smoothed_cross_entropy, warmup_schedule
 
 pytestmark = pytest.mark.cuda

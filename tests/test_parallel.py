@@ -79,7 +79,8 @@ def test_what_was_skipped_is_counted_by_reason(read):
     src, tgt = b"a b\na b c\n\n\xff\nd\n\n", "x\ny\nz\nw\nu v w\nr\n"
     pairs, report = read(src, tgt, max_words=2, on_bad="skip")
     assert pairs == [("a b", "x")]
-    assert report == Report(1, {"over 2 words": 2, "empty": 2, "not UTF-8": 1})
+    skipped = {"over 2 words": 2, "empty": 2, "not UTF-8": 1}
+    assert report == Report(1, skipped, left_out=(2, 3, 4, 5, 6))
     assert str(report) == "1 pairs kept, 5 left out (2 empty, 1 not UTF-8, 2 over 2 words)"
 
 
@@ -147,13 +148,16 @@ def test_long_pairs_are_named_or_skipped():
         encode_pairs(pairs, words, words, max_len=4)
     examples, report = encode_pairs(pairs, words, words, max_len=4, on_long="skip")
     assert examples == [([4, 2], [1, 4, 2]), ([4, 4, 4, 2], [1, 4, 4, 2])]
+    assert report.left_out == (2, 3)
     assert str(report).startswith("2 pairs kept, 2 left out (2 over 4 tokens); 0 of 4 source")
     with pytest.raises(ValueError, match="pairs must hold one of at most 2 tokens, got none: 0 p"):
         encode_pairs(pairs, words, words, max_len=2, on_long="skip")
 
 
 def test_there_is_no_third_choice(read, unchecked):
-    with pytest.raises(ValueError, match='on_bad must be "error" or "skip", got \'ignore\''):
+    with pytest.raises(
+        ValueError, match=r"on_bad must be one of \('error', 'skip'\), got 'ignore'"
+    ):
         read("a\n", "a\n", on_bad="ignore")
-    with pytest.raises(ValueError, match='on_long must be "error" or "skip", got None'):
+    with pytest.raises(ValueError, match=r"on_long must be one of \('error', 'skip'\), got None"):
         encode_pairs([("a", "a")], VOCABULARY, VOCABULARY, max_len=9, on_long=None)

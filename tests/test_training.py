@@ -520,7 +520,16 @@ def test_an_interrupted_evaluation_loses_nothing(tmp_path):
         assert history.losses == whole_run(9)[1]
 
 
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C raises KeyboardInterrupt, also in tests that run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 @pytest.mark.parametrize("late", [False, True])
+@pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_waits_until_the_update_is_whole(late, tmp_path, monkeypatch):
     update, calls, handler = torch.optim.Adam.step, [], signal.getsignal(signal.SIGINT)
 
@@ -548,6 +557,7 @@ def test_an_interrupt_waits_until_the_update_is_whole(late, tmp_path, monkeypatc
     assert_close(weights(second), expected, rtol=0, atol=0)
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_interrupted_at_random_moments_it_ends_in_the_same_bits(tmp_path):
     rng, n_interrupts = random.Random(0), 0
     m = model(dropout=0.3)
@@ -616,7 +626,8 @@ def test_two_processes_share_gradients_once_a_step_and_are_interrupted_apart(tmp
     for process in processes:
         process.start()
     for process in processes:
-        process.join(60)
+        process.join(300)
+        process.kill()
         assert process.exitcode == 0, "it hangs, or has failed"
     assert [p.name for p in checkpoints(tmp_path / "run")] == ["step-00000003"]
     assert [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)] == [6, 6]

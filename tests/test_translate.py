@@ -19,6 +19,7 @@ from tools.chapters import ROOT
 from transformer.commands import main
 from transformer.commands.options import Decoding
 from transformer.commands.run_folder import RunFolder
+from transformer.commands.translate import read_sentences
 from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches, pad
 from transformer.data.parallel import encode_pairs
@@ -150,12 +151,17 @@ def run(tmp_path_factory):
     return folder / "run"
 
 
+class Terminal(io.TextIOWrapper):
+    def isatty(self):
+        return True
+
+
 @pytest.fixture
 def translated(run, monkeypatch, capsys):
     """What the command writes for what it reads."""
 
-    def translated(data, *options, run=run):
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    def translated(data, *options, stream=io.TextIOWrapper):
+        monkeypatch.setattr(sys, "stdin", stream(io.BytesIO(data)))
         assert main(["translate", str(run), "--device", "cpu", *options]) == 0
         return capsys.readouterr().out
 
@@ -171,10 +177,12 @@ def test_each_line_is_translated_in_its_place(translated):
 
 
 @pytest.mark.parametrize(
-    "dressed", [b"\xef\xbb\xbfa dog", b"a dog\r\n", b"a\x00dog\n", b"a\rdog", b"\ta dog \x1f"]
+    "dressed", [b"\xef\xbb\xbfa Dog", b"a Dog\r\n", b"a\x00Dog\n", b"a\rDog", b"\ta Dog \x1f"]
 )
-def test_marks_and_control_characters_are_no_text(translated, dressed):
-    assert translated(dressed) == "A DOG\n"
+def test_marks_and_control_characters_are_no_text(run, dressed):
+    loaded = RunFolder(run).load()
+    assert list(read_sentences([dressed, dressed], loaded)) == ["a Dog", "a Dog"]
+    assert list(read_sentences([dressed], loaded._replace(lowercase=True))) == ["a dog"]
 
 
 def test_a_line_stays_a_line_whatever_the_model_writes(translated, monkeypatch):
@@ -228,8 +236,7 @@ def test_at_a_terminal_each_line_is_answered_at_once(translated, monkeypatch):
 
     monkeypatch.setattr("transformer.commands.translate.translate", record)
     translated(b"a\nb\nc\n", "--batch-size", "2")
-    monkeypatch.setattr(io.TextIOWrapper, "isatty", lambda self: True)
-    translated(b"a\nb\n", "--batch-size", "2")
+    translated(b"a\nb\n", "--batch-size", "2", stream=Terminal)
     assert seen == [["a", "b"], ["c"], ["a"], ["b"]]
 
 
@@ -417,7 +424,7 @@ def test_bad_lines_are_skipped_as_asked_and_the_others_stay_in_line(run, tmp_pat
     assert "exact match: 100.00% of 2" in printed
 
 
-def test_a_run_in_lower_case_is_scored_without_regard_to_case(run, tmp_path, capsys):
+def test_a_run_in_lower_case_is_scored_without_regard_to_case(run, tmp_path):
     lower = shutil.copytree(run, tmp_path / "lower")
     settings = json.loads((run / "settings.json").read_text())
     (lower / "settings.json").write_text(json.dumps({**settings, "lowercase": True}))

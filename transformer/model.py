@@ -174,7 +174,7 @@ class Transformer(nn.Module):
 
     @property
     def takes_cache(self) -> bool:
-        """Whether all attention of the decoder takes a cache: parts from elsewhere may not."""
+        """Whether all attention of the decoder takes a cache; parts from elsewhere may not."""
         layers, names = self.decoder.layers, ("self_attention", "cross_attention")
         attentions = [getattr(layer, name, layer) for layer in layers for name in names]
         return all(map(takes_cache, [*layers, *attentions]))

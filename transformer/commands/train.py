@@ -53,7 +53,11 @@ def _train(args: argparse.Namespace, job: Job, device: torch.device) -> None:
     if rank() > 0:
         return
     seconds = time.monotonic() - started
-    print(f"training loss {losses[-1]:.3f} after {len(losses)} steps; {seconds:.0f} s")
+    recent = losses[-100:]
+    print(
+        f"training loss {sum(recent) / len(recent):.3f}, the mean of the last {len(recent)} steps, "
+        f"after {len(losses)} steps; {seconds:.0f} s"
+    )
     if len(job.splits) > 1:
         _measure(args, job, device)
 

@@ -58,7 +58,7 @@ def fit(
 
     With ``run``, a folder, it saves every ``save_every`` steps, at the end and on Ctrl-C, and goes
     on from there, to the same weights; the ``keep`` latest checkpoints and the best stay.
-    ``model`` ends on ``device``, in training mode, after a whole step. See :class:`TrainingStep`.
+    ``model`` ends on ``device``, in training mode, after a whole step. See ``TrainingStep``.
     Raises ValueError for bad numbers and checkpoints, FloatingPointError for NaN and infinity.
     """
     device = torch.device(device or default_device())
