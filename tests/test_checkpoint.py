@@ -288,7 +288,7 @@ def save_evaluated(run, values, **options):
 
 
 def test_the_best_checkpoint_is_that_of_the_lowest_evaluation(tmp_path):
-    values = {1: 2.0, 2: None, 3: math.nan, 5: 1.0, 7: 1.0, 9: 3.0}
+    values = {1: math.nan, 2: None, 3: 2.0, 5: 1.0, 7: 1.0, 9: 3.0}
     assert save_evaluated(tmp_path, values, keep=1) == [5, 9]
     assert best_checkpoint(tmp_path) == tmp_path / "step-00000005"
     assert save_evaluated(tmp_path, {10: 0.5}, keep=2) == [9, 10]

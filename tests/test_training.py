@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -559,27 +560,29 @@ def test_an_interrupt_waits_until_the_update_is_whole(late, tmp_path, monkeypatc
 
 @pytest.mark.usefixtures("ctrl_c")
 def test_interrupted_at_random_moments_it_ends_in_the_same_bits(tmp_path):
-    rng, n_interrupts = random.Random(0), 0
-    m = model(dropout=0.3)
+    began = time.perf_counter()
+    expected, losses = whole_run(100)
+    a_step = (time.perf_counter() - began) / 100
+    rng, n_interrupts, n_resumed = random.Random(0), 0, 0
     while True:
-        patience = rng.uniform(0.01, 0.02 * (n_interrupts + 1))  # that grows, so that it ends
-        timer = threading.Timer(patience, _thread.interrupt_main)
+        m = model(dropout=0.3)
+        start = weights(m)
+        timer = threading.Timer(rng.uniform(1, 20) * a_step, _thread.interrupt_main)
         try:
-            timer.start()
-            history = fit(m, batches, n_steps=80, run=tmp_path, save_every=30, **FLAT)
+            if n_interrupts < 12:
+                timer.start()
+            history = fit(m, batches, n_steps=100, run=tmp_path, save_every=30, **FLAT)
             timer.cancel()
-            timer.join()
             break
         except KeyboardInterrupt:
             n_interrupts += 1
             timer.join()
-            saved = checkpoints(tmp_path)
-            if saved:
-                load_checkpoint(saved[-1], kept := model(seed=1, dropout=0.3))
-                assert_close(weights(m), weights(kept), rtol=0, atol=0)
-            m = model(seed=2 if saved else 0, dropout=0.3)
-    assert n_interrupts > 3
-    expected, losses = whole_run(80)
+        if not all(torch.equal(p, start[name]) for name, p in weights(m).items()):
+            kept = model(seed=1, dropout=0.3)
+            load_checkpoint(checkpoints(tmp_path)[-1], kept)
+            assert_close(weights(m), weights(kept), rtol=0, atol=0)
+            n_resumed += 1
+    assert n_resumed > 1
     assert history.losses == losses
     assert_close(weights(m), expected, rtol=0, atol=0)
 
@@ -628,7 +631,7 @@ def test_two_processes_share_gradients_once_a_step_and_are_interrupted_apart(tmp
     for process in processes:
         process.join(300)
         process.kill()
-        assert process.exitcode == 0, "it hangs, or has failed"
+    assert [process.exitcode for process in processes] == [0, 0], "one hangs, or has failed"
     assert [p.name for p in checkpoints(tmp_path / "run")] == ["step-00000003"]
     assert [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)] == [6, 6]
 

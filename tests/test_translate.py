@@ -4,7 +4,7 @@ import gzip
 import inspect
 import io
 import json
-import os
+import select
 import shutil
 import subprocess
 import sys
@@ -14,7 +14,7 @@ import torch
 from sacrebleu.metrics import BLEU, CHRF
 from safetensors.torch import load_file, save_file
 
-from tests.test_command_line import refused
+from tests.test_command_line import BUFFERED, refused
 from tools.chapters import ROOT
 from transformer.commands import main
 from transformer.commands.options import Decoding
@@ -211,6 +211,16 @@ def test_a_line_that_cannot_be_read_is_named_after_those_before_it(
     assert written.err.count("\n") == 1
 
 
+def test_what_is_written_is_utf_8_in_any_locale(translated, monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="latin-1"))
+    monkeypatch.setattr(
+        "transformer.commands.translate.translate", lambda lines, *rest, **options: ["猫"]
+    )
+    translated("犬\n".encode())
+    assert written.getvalue().decode() == "猫\n"
+
+
 def test_the_options_of_decoding_are_handed_on(translated, monkeypatch):
     seen = []
 
@@ -240,17 +250,16 @@ def test_at_a_terminal_each_line_is_answered_at_once(translated, monkeypatch):
     assert seen == [["a", "b"], ["c"], ["a"], ["b"]]
 
 
-def test_a_translation_comes_before_the_next_line_is_read_in_any_locale(run):
+def test_a_translation_comes_before_the_next_line_is_read(run):
     command = [sys.executable, "-m", "transformer", "translate", str(run), "--batch-size", "1"]
-    latin = {**os.environ, "PYTHONUTF8": "0", "PYTHONIOENCODING": "latin-1"}
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=ROOT, env=latin, **pipes) as process:
+    with subprocess.Popen(command, cwd=ROOT, env=BUFFERED, **pipes) as process:
         process.stdin.write(b"a dog\n")
         process.stdin.flush()
+        answered, _, _ = select.select([process.stdout], [], [], 60)  # seconds
+        assert answered
         assert process.stdout.readline() == b"A DOG\n"
-        process.stdin.write("猫\n".encode())
         process.stdin.close()
-        assert process.stdout.readline().decode()
     assert process.returncode == 0
 
 

@@ -94,7 +94,8 @@ class _Training:
         check_positive(evaluate_every=self.evaluate_every, keep=self.keep)
 
     def __call__(self, progress: bool) -> History:
-        done = self._resume()
+        with uninterrupted():  # Ctrl-C finds the weights as they were, or as they are resumed
+            done = self._resume()
         if done > self.n_steps:
             wanted = f"n_steps must be at least the {done} done in {self.run}"
             raise ValueError(f"{wanted}, got {self.n_steps}")
