@@ -15,6 +15,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import torch
 
 from benchmarks import measure
 
@@ -24,8 +25,6 @@ STEPS = {"small": 5, "base": 1}
 
 def make(case: str) -> Callable[[], object]:
     """What is timed, by the names that the package has had since its first edition."""
-    import torch
-
     from benchmarks import settings
     from transformer.config import TransformerConfig
     from transformer.decoding import greedy_decode
@@ -38,9 +37,8 @@ def make(case: str) -> Callable[[], object]:
     model = Transformer(getattr(TransformerConfig, name)(s.vocab_size, s.vocab_size))
     if what == "decoding":
         src, _ = settings.batch(s, 16)
-        torch.nn.init.zeros_(
-            model.output.weight[settings.EOS_ID]
-        )  # a logit of 0: never the largest
+        # a logit of 0 is never the largest, so that every sentence has its full length
+        torch.nn.init.zeros_(model.output.weight[settings.EOS_ID])
         ends = {"bos_id": settings.BOS_ID, "eos_id": settings.EOS_ID, "max_len": s.new_tokens}
         return lambda: greedy_decode(model, src, **ends)
     batch = OneBatch(*settings.batch(s))
@@ -62,8 +60,9 @@ class OneBatch:
 class Tree:
     """A process that imports the package from ``folder`` and times one case when asked."""
 
-    def __init__(self, folder: Path, case: str, *, cpu_time: bool):
-        arguments = ["--worker", case, *(["--cpu-time"] if cpu_time else [])]
+    def __init__(self, folder: Path, case: str, *, threads: int, cpu_time: bool):
+        arguments = ["--worker", case, "--threads", str(threads)]
+        arguments += ["--cpu-time"] if cpu_time else []
         self.process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.against", "-", *arguments],
             stdin=subprocess.PIPE,
@@ -79,7 +78,8 @@ class Tree:
         return json.loads(self.process.stdout.readline())
 
 
-def worker(case: str, *, cpu_time: bool) -> None:
+def worker(case: str, *, threads: int, cpu_time: bool) -> None:
+    torch.set_num_threads(threads)
     clock, run = (time.process_time if cpu_time else time.perf_counter), make(case)
     for _ in sys.stdin:
         begin = clock()
@@ -92,11 +92,12 @@ def main() -> None:
     parser.add_argument("commit", help="such as 9c61899")
     parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--cases", nargs="+", choices=CASES, default=CASES)
+    parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--cpu-time", action="store_true", help="for a busy machine: no wall clock")
     parser.add_argument("--worker", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.worker:
-        return worker(options.worker, cpu_time=options.cpu_time)
+        return worker(options.worker, threads=options.threads, cpu_time=options.cpu_time)
     with tempfile.TemporaryDirectory() as folder:
         archive = subprocess.run(
             ["git", "archive", options.commit, "transformer"],
@@ -107,12 +108,13 @@ def main() -> None:
         subprocess.run(["tar", "-x", "-C", folder], input=archive.stdout, check=True)
         for case in options.cases:
             trees = [
-                Tree(Path(place), case, cpu_time=options.cpu_time)
+                Tree(Path(place), case, threads=options.threads, cpu_time=options.cpu_time)
                 for place in (measure.ROOT, folder)
             ]
-            times = np.array(
-                [[tree.seconds() for tree in trees] for _ in range(options.rounds)]
-            )  # (rounds, 2)
+            times = np.empty((options.rounds, 2))
+            for r in range(options.rounds):
+                for i in (0, 1) if r % 2 else (1, 0):  # each round starts with the other
+                    times[r, i] = trees[i].seconds()
             for tree in trees:
                 tree.process.communicate()
             low, middle, high = np.quantile(times[:, 0] / times[:, 1], [0.25, 0.5, 0.75])

@@ -327,7 +327,7 @@ steps an epoch without accumulation | test_command_line.py -k says_what:
 # commands/train_options.py | test_command_line.py -k settled
 last step of a decay free: return FREE - {"steps", "epochs"} if ⇒ return FREE if
 
-# commands/train.py | test_command_line.py -k 'kept or unless or dev_and_test'
+# commands/train.py | test_command_line.py -k 'kept or says_what or dev_and_test'
 nothing kept but the latest: keep=args.keep, ⇒
 saved and measured at the end only: save_every=args.save_every, ⇒
 measured by another decoding: Decoding(args.beam_size, args.length_penalty) ⇒ Decoding()

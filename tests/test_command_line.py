@@ -63,7 +63,9 @@ def trained(tmp_path_factory):
 @pytest.fixture
 def files(tmp_path):
     """Two languages that a model learns fast: the second is the first, in capitals."""
-    lines = ["the cat sleeps", "a dog", "the black dog sees a cat", "we like him", "they eat"] * 8
+    subjects = ["the cat", "a dog", "the black dog", "we", "they", "my sister", "the old man", "I"]
+    verbs = ["sleep", "eat", "see a red house", "like him", "never read"]
+    lines = [f"{subject} {verb}" for subject in subjects for verb in verbs]
     made = (("src", lines), ("tgt", [line.upper() for line in lines]))
     return [write_lines(tmp_path / f"{name}.gz", text) for name, text in made]
 

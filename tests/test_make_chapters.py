@@ -172,12 +172,11 @@ def test_a_module_that_is_edited_meanwhile_makes_the_chapter_stale(book):
 
 
 def test_a_chapter_is_renamed_into_place(book, monkeypatch):
-    def break_down(notebook, path):
-        path.write_text("half", encoding="utf-8")
+    def break_down(path):
         raise KeyboardInterrupt
 
     before = book.read_bytes()
-    monkeypatch.setattr(nbformat, "write", break_down)
+    monkeypatch.setattr("transformer.files.flush", break_down)
     with pytest.raises(KeyboardInterrupt):
         chapters.save(read(book), book)
     assert book.read_bytes() == before

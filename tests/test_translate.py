@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from tests.test_command_line import BUFFERED, refused
 from tools.chapters import ROOT
 from transformer.commands import main
+from transformer.commands.evaluate import measure
 from transformer.commands.options import Decoding
 from transformer.commands.run_folder import RunFolder
 from transformer.commands.translate import read_sentences
@@ -334,6 +335,7 @@ def test_a_damaged_run_is_named(run, name, content, message, tmp_path, capsys):
     assert found.startswith(message.format(run=damaged))
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_settings_with_a_value_of_another_kind_are_refused(run, tmp_path, capsys):
     damaged = shutil.copytree(run, tmp_path / "run")
     settings = json.loads((run / "settings.json").read_text())
@@ -418,6 +420,29 @@ def test_decoding_is_as_asked_and_named(run, held_out, tmp_path, capsys):
     found = json.loads((tmp_path / "x.json").read_text())
     assert found["decoding"] == "greedy, at most 2 tokens"
     assert found["exact match"] == 0
+
+
+def test_what_is_measured_is_decoded_as_asked_from_what_the_model_reads(run, monkeypatch):
+    seen = []
+
+    def record(lines, *rest, **options):
+        seen.append((lines, options))
+        return lines
+
+    monkeypatch.setattr("transformer.commands.evaluate.translate", record)
+    loaded, pairs = RunFolder(run).load(), [("A Dog", "a dog")]
+    examples, _ = encode_pairs(pairs, *loaded.tokenizers, max_len=64)
+    options = {"beam_size": 3, "length_penalty": 2.5, "max_len": 7}
+    for lowercase, read in ((False, "A Dog"), (True, "a dog")):
+        measured = measure(
+            loaded._replace(lowercase=lowercase),
+            pairs,
+            examples,
+            decoding=Decoding(**options),
+            batch_size=5,
+        )
+        assert seen.pop() == ([read], {**options, "batch_size": 5})
+        assert measured["exact match"] == lowercase
 
 
 def test_bad_lines_are_skipped_as_asked_and_the_others_stay_in_line(run, tmp_path, capsys):

@@ -21,6 +21,7 @@ from nbformat import NotebookNode
 
 from tools.imports import files_behind, imports_of_cell
 from tools.ledger import ledger
+from transformer.files import replace_file
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
@@ -137,14 +138,12 @@ async def execute_all(stale: dict[Path, NotebookNode], jobs: int) -> bool:
 
 
 def save(notebook: NotebookNode, path: Path) -> None:
-    """Write beside ``path``, then rename: a chapter is never left half written."""
-    temporary = path.with_suffix(".ipynb.new")
-    nbformat.write(notebook, temporary)
-    temporary.replace(path)
+    """A chapter is never left half written."""
+    replace_file(path, nbformat.writes(notebook) + "\n")
 
 
 def save_ledger() -> None:
-    LEDGER.write_text(ledger(CHAPTERS), encoding="utf-8")
+    replace_file(LEDGER, ledger(CHAPTERS))
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from tools.chapters import ROOT, repository
+from transformer.files import replace_file
 
 ADDRESS = re.compile(r"https://github\.com/(\w[\w-]*)/([\w-][\w.-]*?)(?:\.git)?/?")
 
@@ -46,9 +47,7 @@ def main(url: str) -> int:
             continue
         text = path.read_bytes().decode()
         if (after := renamed(text, old, new)) != text:
-            temporary = path.with_name(path.name + ".new")
-            temporary.write_bytes(after.encode())
-            temporary.replace(path)
+            replace_file(path, after)
             print(name)
     return 0
 

@@ -27,6 +27,7 @@ __all__ = [
     "count_labels",
     "evaluate_loss",
     "fit",
+    "linear_schedule",
     "load_checkpoint",
     "load_transformer",
     "paper_optimizer",

@@ -4,6 +4,7 @@ import contextlib
 import random
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
+from inspect import signature
 
 import torch
 import torch.distributed as dist
@@ -19,6 +20,10 @@ from transformer.training.objective import (
     smoothed_cross_entropy,
 )
 from transformer.training.protocol import Trainable, TrainingBatch
+
+_KNOWN = signature(DistributedDataParallel).parameters
+# the second is deprecated since PyTorch 2.13, which has the first
+_SYNC_BUFFERS = next(n for n in ("forward_sync_buffers", "broadcast_buffers") if n in _KNOWN)
 
 
 @dataclass
@@ -58,7 +63,8 @@ class TrainingStep:
         self.optimizer = paper_optimizer(self.parameters)
         if world_size() > 1:
             devices = [self.device] if self.device.type == "cuda" else None
-            self.forward = DistributedDataParallel(self.model, devices, broadcast_buffers=False)
+            options = {_SYNC_BUFFERS: False}  # tables of positions are the same everywhere
+            self.forward = DistributedDataParallel(self.model, devices, **options)
         if self.compiled:
             self.forward = torch.compile(self.forward)
 
