@@ -11,6 +11,7 @@ from transformer.training.checkpoint import (
 from transformer.training.loop import History, evaluate_loss, fit
 from transformer.training.objective import (
     count_labels,
+    linear_schedule,
     paper_optimizer,
     paper_schedule,
     smoothed_cross_entropy,
