@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from functools import partial
 
 import pytest
 import torch
@@ -451,7 +452,9 @@ def test_ctrl_c_saves_where_training_was_and_the_same_command_goes_on(quick, tmp
     command = [sys.executable, "-m", "transformer", "train", "--out", str(run), *options]
     command += ["--steps", "99999"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
-    with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
+    # what a shell starts in the background ignores Ctrl-C, and so would this
+    pipes["preexec_fn"] = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(command, cwd=ROOT, env=BUFFERED, **pipes) as process:
         for line in process.stdout:
             if "parameters on" in line:
                 break

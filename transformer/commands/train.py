@@ -45,9 +45,8 @@ def execute(args: argparse.Namespace) -> None:
 def _train(args: argparse.Namespace, job: Job, device: torch.device) -> None:
     if rank() == 0:
         size = sum(p.numel() for p in job.model.parameters())
-        print(
-            f"{size:,} parameters on {device}; {job.n_steps} steps, {job.steps_per_epoch} an epoch"
-        )
+        steps = f"{job.n_steps} steps, {job.steps_per_epoch} an epoch"
+        print(f"{size:,} parameters on {device}; {steps}", flush=True)  # a pipe waits no longer
     started = time.monotonic()
     losses = _fit(args, job, device)
     if rank() > 0:
