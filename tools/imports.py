@@ -77,17 +77,17 @@ def imports_of_cell(source: str) -> list[Import]:
 def files_behind(imports: Iterable[Import], root: Path, package: str) -> list[Path]:
     """The files of ``root/package`` that ``imports`` reach, directly or through others, sorted."""
     modules: set[Path] = set()
-    todo, done = list(imports), set()
-    while todo:
-        each = todo.pop()
+    ahead, done = list(imports), set()
+    while ahead:
+        each = ahead.pop()
         if each in done or each.module.partition(".")[0] != package:
             continue
         done.add(each)
         for name in _with_parents(f"{each.module}.{each.name}"):
             if (path := _file_of(name, root)) and path not in modules:
                 modules.add(path)
-                todo += _imports_of_module(path, root).run
-        todo += _fetched_at_first_use(each, root)
+                ahead += _imports_of_module(path, root).run
+        ahead += _fetched_at_first_use(each, root)
     others = {file for module in modules for file in _beside(module.parent)}
     return sorted(modules | others)
 
