@@ -1,10 +1,10 @@
-# make book · make serve · make test · make mutations · make chapters · make lint · make types · make site-check · make rehearsal · make repository URL=…
+# make book · make serve · make test · make mutations · make chapters · make translators · make lint · make types · make site-check · make rehearsal · make repository URL=…
 # PYTHON names the interpreter that .venv is made from (3.11 or newer); PORT is for make serve.
 PYTHON ?= python3
 PORT ?= 8000
 RUN := .venv/bin/python
 
-.PHONY: book serve test mutations chapters lint types site-check rehearsal repository clean
+.PHONY: book serve test mutations chapters translators lint types site-check rehearsal repository clean
 .DELETE_ON_ERROR:
 
 book: .venv/ready
@@ -28,6 +28,11 @@ mutations: .venv/ready
 # outputs; ALL=1 runs each.
 chapters: .venv/ready
 	@$(RUN) -m tools.chapters $(if $(ALL),--all) $(if $(JOBS),--jobs $(JOBS))
+
+# Trains each chapter's translator with five seeds and stores what it reaches; CHAPTER=N that one's
+# alone, SWEEP=1 chooses the learning rates anew.
+translators: .venv/ready
+	@OMP_NUM_THREADS=1 $(RUN) -m tools.translator_so_far $(if $(CHAPTER),--chapter $(CHAPTER)) $(if $(SWEEP),--sweep)
 
 lint: .venv/ready
 	$(RUN) -m ruff check .

@@ -1,6 +1,7 @@
 """Settings that hold however pytest is called, for tests and for the chapters' kernels."""
 
 import os
+from pathlib import Path
 
 # One thread a process, set before torch is imported and inherited by every kernel: two threads on
 # a busy machine wait for each other, and sums come out in another order.
@@ -13,6 +14,12 @@ from hypothesis import settings
 
 settings.register_profile("book", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("book")
+
+
+def pytest_configure(config):
+    """Measured numbers, which stand behind ≈, differ: the same from every folder of the book."""
+    if config.option.nbval_sanitize_with is None:
+        config.option.nbval_sanitize_with = str(Path(__file__).parent / "tests" / "sanitize.cfg")
 
 
 def pytest_runtest_setup(item):

@@ -13,7 +13,7 @@ anchors, which ordinary Markdown links reach:
     chapter 6                                 a link, on other pages than that chapter's own
     ✓ shuffling the words …                   [shown](#claim-shuffling-the-words-…)
 
-It also serves MathJax from the site itself.
+It also serves MathJax from the site itself, and calls a folded cell by its title.
 """
 
 import re
@@ -28,12 +28,12 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
+from tools.ledger import CLAIM
 from transformer.book.claims import anchor_of
 
 BIBLIOGRAPHY = "appendix/bibliography"
 TAG = re.compile(r"\s*\\tag\{([\w.]+)\}")
 CAPTION = re.compile(r"(Figure|Exercise) (\d+\.\d+)\.")
-CLAIM = re.compile(r"^✓ (.+)$", flags=re.MULTILINE)
 SECTION = re.compile(r"(\d+\.\d+) ")
 CHAPTER = re.compile(r"\b[Cc]hapter (\d+)\b")
 NOT_RUNNING_TEXT = (
@@ -129,6 +129,12 @@ class ChapterLinks(SphinxPostTransform):
         yield nodes.Text(words[end:])
 
 
+def name_the_folds(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
+    """Let a screen reader read a fold's title; myst-nb calls each "Toggle hidden content"."""
+    if "body" in context:
+        context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
+
+
 def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
     """The part of MathJax that the pages, and its own menu for screen readers, can ask for."""
     if exception is not None or app.builder.format != "html":
@@ -144,6 +150,7 @@ def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.config.mathjax_path = "mathjax/tex-chtml.js"
     app.connect("doctree-read", number_what_is_numbered)
+    app.connect("html-page-context", name_the_folds)
     app.connect("build-finished", copy_mathjax)
     app.add_post_transform(Citations)
     app.add_post_transform(ChapterLinks)

@@ -64,6 +64,44 @@ def test_runs_stores_and_stamps(book, capsys):
     assert list(book.parent.iterdir()) == [book]
 
 
+DRAW = """\
+# @title Drawing: a box
+from IPython.display import SVG, display
+display(SVG("<svg xmlns='http://www.w3.org/2000/svg' aria-label='A box &amp; more'/>"))"""
+
+
+def test_labels_folds_and_drawings(book):
+    small_chapter(book, DRAW, "1 # @title One", "# @title Open")
+    notebook = read(book)
+    notebook.cells[2].metadata = {"tags": ["hide-input"], "mystnb": {"image": {"width": "9em"}}}
+    label = {"code_prompt_show": "stale", "code_prompt_hide": "stale"}
+    notebook.cells[4].metadata = {"cellView": "form", "jupyter": {}, "mystnb": label}
+    nbformat.write(notebook, book)
+    assert chapters.main([]) == 0
+    drawing, no_title, not_folded = read(book).cells[2:]
+    folded = {"tags": ["hide-input"], "cellView": "form", "jupyter": {"source_hidden": True}}
+    title = {"code_prompt_show": "Drawing: a box", "code_prompt_hide": "Drawing: a box"}
+    assert drawing.metadata == folded | {
+        "mystnb": title | {"image": {"width": "9em", "alt": "A box & more"}}
+    }
+    assert no_title.metadata == not_folded.metadata == {}
+
+
+def test_labels_a_chapter_that_is_fresh(book, capsys):
+    chapters.main([])
+    notebook = read(book)
+    notebook.cells[2].source = "# @title One"
+    nbformat.write(notebook, book)
+    chapters.main([])
+    notebook = read(book)
+    notebook.cells[2].metadata = {"tags": ["hide-cell"]}
+    nbformat.write(notebook, book)
+    capsys.readouterr()
+    chapters.main([])
+    assert capsys.readouterr().out == "01_small.ipynb: fresh\n"
+    assert read(book).cells[2].metadata.mystnb.code_prompt_show == "One"
+
+
 def test_writes_the_ledger_of_what_was_claimed(book):
     notebook = read(book)
     notebook.cells[2].source = "print('✓ one_1 is odd\\n✗ two is\\n✓ three, too')"

@@ -9,9 +9,11 @@ import asyncio
 import hashlib
 import json
 import os
+import re
 import sys
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import nbformat
 import yaml
@@ -30,6 +32,8 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
 }
+FOLDED = {"hide-cell", "hide-input"}
+TITLE = re.compile(r"# @title (\S.*)")
 SET_UP = """\
 # One thread, as for the stored outputs. On Colab this installs the book's package, too.
 import os
@@ -81,12 +85,46 @@ def is_fresh(notebook: NotebookNode) -> bool:
 
 
 def tidy(notebook: NotebookNode) -> None:
-    """Put in the set-up cell of this repository; drop what editors leave behind."""
+    """Put in the set-up cell of this repository; label folds and drawings; drop what editors leave.
+
+    An editor may add a cell's state, and fold what is not to be folded.
+    """
     for cell in notebook.cells:
         if cell.id == "set-up":
             cell.source = set_up_source()
         for volatile in ("execution", "scrolled", "collapsed", "ExecuteTime", "colab", "outputId"):
             cell.metadata.pop(volatile, None)
+        if cell.cell_type == "code":
+            _label(cell)
+
+
+def _label(cell: NotebookNode) -> None:
+    """Fold a cell under its title on the site, on Colab and in Jupyter; put words to a drawing."""
+    site = cell.metadata.pop("mystnb", {})
+    for name in ("code_prompt_show", "code_prompt_hide"):
+        site.pop(name, None)
+    title = TITLE.match(cell.source)
+    if title and FOLDED.intersection(cell.metadata.get("tags", [])):
+        cell.metadata |= {"cellView": "form", "jupyter": {"source_hidden": True}}
+        site |= {"code_prompt_show": title[1].strip(), "code_prompt_hide": title[1].strip()}
+    else:
+        cell.metadata.pop("cellView", None)
+        cell.metadata.pop("jupyter", None)
+    if words := [alt for alt in map(words_for, drawings(cell)) if alt]:
+        site.setdefault("image", {})["alt"] = words[0]
+    if site:
+        cell.metadata["mystnb"] = nbformat.from_dict(site)
+
+
+def drawings(cell: NotebookNode) -> list[str]:
+    """The drawings that a cell shows, as SVG."""
+    shown = (output.get("data", {}) for output in cell.get("outputs", []))
+    return [data["image/svg+xml"] for data in shown if "image/svg+xml" in data]
+
+
+def words_for(drawing: str) -> str | None:
+    """What an SVG says of itself to those who do not see it."""
+    return ElementTree.fromstring(drawing).get("aria-label")
 
 
 class _Loop(asyncio.SelectorEventLoop):
@@ -110,6 +148,7 @@ async def execute(notebook: NotebookNode) -> None:
         resources={"metadata": {"path": str(ROOT / "chapters")}},
     )
     await client.async_execute()
+    tidy(notebook)
     stamped = {"transformer_book": stamp(notebook) | {"made_from": made_from}}
     notebook.metadata = nbformat.from_dict(METADATA | stamped)
 

@@ -9,6 +9,8 @@ from nbformat import NotebookNode
 
 from transformer.book.claims import anchor_of
 
+# What the check of an exercise says of the solution is not a claim of the chapter's.
+CLAIM = re.compile(r"^✓ (?!(?:Your turn|Exercise) \d+\.\d+\b)(.+)$", flags=re.MULTILINE)
 HEAD = """\
 # Ledger of claims
 
@@ -23,7 +25,7 @@ def claims(notebook: NotebookNode) -> list[str]:
     """What a chapter claims, in its order."""
     outputs = (o for c in notebook.cells for o in c.get("outputs", []))
     printed = "".join(o.text for o in outputs if o.output_type == "stream")
-    return re.findall(r"^✓ (.+)$", printed, flags=re.M)
+    return CLAIM.findall(printed)
 
 
 def title(notebook: NotebookNode) -> str:
@@ -38,6 +40,8 @@ def ledger(paths: list[Path]) -> str:
 
 
 def _section(notebook: NotebookNode) -> Iterator[str]:
+    if not claims(notebook):
+        return
     chapter = title(notebook).partition(".")[0]
     yield f"\n## Chapter {title(notebook)}\n\n| no. | claim |\n|---|---|\n"
     for number, text in enumerate(claims(notebook), start=1):

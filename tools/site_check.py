@@ -2,8 +2,8 @@
 
 Each page is loaded twice, on a wide light screen and on a narrow dark one, with all that can be
 unfolded unfolded. It fails when a page asks another host for anything, misses a file, logs an
-error, is wider than the screen, or has a formula that MathJax could not set or a picture without
-words.
+error, is wider than the screen, or has a formula that MathJax could not set, or a picture or a fold
+without words.
 """
 
 import http.server
@@ -43,6 +43,8 @@ IN_THE_PAGE = """async () => {
         if (!math.querySelector('mjx-container')) found.push(`shows raw TeX: ${math.textContent}`);
     for (const image of document.querySelectorAll('.bd-article img'))
         if (!image.alt || image.alt.includes('/')) found.push(`has no words for ${image.src}`);
+    for (const fold of document.querySelectorAll('summary[aria-label]'))
+        found.push(`calls a fold "${fold.ariaLabel}", not by its title: ${fold.innerText}`);
     const all = selector => [...document.querySelectorAll(selector)];
     const seen = selector => all(selector).filter(element => element.checkVisibility());
     if (seen('h1').length !== 1) found.push(`has ${seen('h1').length} titles`);
