@@ -1,0 +1,205 @@
+"""The drawings: the same bytes every time, legible on white paper and in the dark."""
+
+import random
+import re
+from xml.etree import ElementTree
+
+import pytest
+import torch
+
+from transformer.book.drawings import ROLES, Drawing, Place, model_map, palette_sheet
+from transformer.book.drawings.colours import FAINT, INK, NAMED, PAPER, QUIET, at_night
+from transformer.book.drawings.matrix import rounded, shown
+from transformer.book.drawings.model_map import PARTS
+from transformer.book.drawings.svg import line_of_text, number
+
+ALT = "A drawing for the tests, with an alternative text that is long enough."
+SVG = "{http://www.w3.org/2000/svg}"
+# What nbconvert's sanitiser, and so GitHub, lets through.
+KEPT = "class viewBox width height style role aria-label font-family font-size font-weight"
+KEPT += " font-style text-anchor fill fill-opacity stroke stroke-width stroke-linecap"
+KEPT += " stroke-linejoin stroke-dasharray d x y rx cx cy r dy"
+
+
+def parsed(drawing):
+    return ElementTree.fromstring(drawing._repr_svg_())
+
+
+def texts(drawing):
+    return ["".join(each.itertext()) for each in parsed(drawing).iter(f"{SVG}text")]
+
+
+def everything(noise=lambda value: value):
+    """One drawing with all of the vocabulary."""
+    d = Drawing(300, ALT)
+    weights = torch.rand(3, 4, generator=torch.Generator().manual_seed(4)).softmax(dim=-1)
+    numbers = [[noise(value) for value in row] for row in (100 * weights).tolist()]
+    place = d.cells(60, 40, numbers, "query", "$A$", rows="abc", columns="wxyz", follow=1)
+    d.cells(200, 40, [[1.27, None, -3]], "value", digits=1, mask=[[True, True, False]], lit=False)
+    d.cells(200, 80, [[1, 2], [3, 4]], "plain", follow_column=0)
+    d.box(10, 150, 60, 20, "box", "memory")
+    d.circle(100, 160, "+")
+    d.arrow((10, 200), (60, 200), (60, 240), role="loss", dashed=True)
+    d.arrow(place.side("bottom"), (200, 240), curve="|")
+    d.shape((300, 200), (340, 200), (320, 240))
+    d.brace(place, "words with $x_t^2$")
+    d.dial(300, 160, 20, (noise(0.3), "query"), (noise(1.2), "key"))
+    d.ring(Place(5, 5, 10, 10))
+    return d
+
+
+def test_the_same_bytes_every_time_and_under_another_machines_rounding():
+    once = everything()._repr_svg_()
+    assert everything()._repr_svg_() == once
+    toss = random.Random(0)
+    for _ in range(20):
+        assert everything(lambda v: v * (1 + toss.choice((-1e-6, 1e-6))))._repr_svg_() == once
+
+
+def test_every_drawing_is_svg_that_github_keeps():
+    for drawing in (everything(), palette_sheet(), model_map("memory", "loop")):
+        root = parsed(drawing)
+        assert root.get("aria-label") == drawing.alt == repr(drawing)
+        assert root.get("role") == "img"
+        assert {name for each in root.iter() for name in each.attrib} <= {*KEPT.split()}
+        tags = {each.tag.removeprefix(SVG) for each in root.iter()}
+        assert tags <= {"svg", "style", "rect", "text", "tspan", "path", "circle"}
+
+
+def test_numbers_stand_in_the_cells_and_the_followed_row_is_bold():
+    d = Drawing(100, ALT)
+    d.cells(60, 40, torch.tensor([[1.0, -2.0], [0.4, -0.04]]), "key", digits=1, follow=0)
+    assert texts(d) == ["1.0", "−2.0", "0.4", "0.0"]
+    bold = [t for t in parsed(d).iter(f"{SVG}text") if t.get("font-weight") == "700"]
+    assert ["".join(t.itertext()) for t in bold] == ["1.0", "−2.0"]
+
+
+def test_the_larger_a_number_the_fuller_its_cell():
+    d = Drawing(100, ALT)
+    d.cells(0, 0, [[0, 1, 2, 4]], "value")
+    opacities = [float(r.get("fill-opacity")) for r in parsed(d).iter(f"{SVG}rect") if r.get("rx")]
+    assert opacities == sorted(opacities)
+    assert opacities[0] == 0.1
+    assert opacities[-1] == 0.5
+
+
+def test_a_masked_cell_is_struck_out_and_shows_no_number():
+    d = Drawing(100, ALT)
+    d.cells(0, 0, [[7, 8]], "query", mask=torch.tensor([[True, False]]))
+    assert texts(d) == ["7"]
+    assert FAINT in {r.get("fill") for r in parsed(d).iter(f"{SVG}rect")}
+
+
+@pytest.mark.parametrize(
+    ("value", "digits"),
+    [(0.5, 0), (2.5, 0), (0.25, 1), (-1.05, 1), (0.049999999, 1), (12.50001, 0)],
+)
+def test_numbers_that_might_be_rounded_either_way_are_refused(value, digits):
+    with pytest.raises(ValueError, match=f"numbers must round one way at {digits} digits"):
+        rounded(value, digits)
+    d = Drawing(100, ALT)
+    with pytest.raises(ValueError, match="numbers must round one way"):
+        d.cells(0, 0, [[value]], "query", digits=digits)
+
+
+def test_numbers_are_written_with_a_true_minus_and_no_minus_zero():
+    assert [shown(v, 1) for v in (-0.01, -1.26, 3)] == ["0.0", "−1.3", "3.0"]
+    assert number(-0.001, 12.04, 0.256) == "0 12 0.26"
+
+
+def test_formulas_have_italic_letters_and_raised_and_lowered_signs():
+    assert line_of_text("plain & words") == "plain &amp; words"
+    spans = ElementTree.fromstring(f"<text>{line_of_text('so $W_Q^{T}x$, 2')}</text>")
+    assert [(s.text, s.get("font-style"), "font-size" in s.attrib) for s in spans] == [
+        ("W", "italic", False),
+        ("Q", "italic", True),
+        ("T", "italic", True),
+        ("x", "italic", False),
+    ]
+    down, up, back = (float(s.get("dy").removesuffix("em")) for s in list(spans)[1:])
+    assert down > 0 > up
+    assert 0.85 * (down + up) + back == pytest.approx(0, abs=0.02)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: Drawing(0, ALT), "height must be positive, got 0"),
+        (lambda: Drawing(10, "short"), "alt must say what is to be seen, got 'short'"),
+        (lambda: Drawing(10, ALT).text(0, 0, "x", size=11), "size must be at least 12, got 11"),
+        (lambda: Drawing(10, ALT).box(0, 0, 1, 1, role="gold"), "role must be one of word, query"),
+        (lambda: Place(0, 0, 1, 1).side("middle"), "name must be one of left, right, top, bottom"),
+        (lambda: model_map("attention"), r"lit must name parts of the map, got \['attention'\]"),
+        (lambda: model_map(chapters={"mask": "4"}), r"chapters must name parts of the map"),
+    ],
+)
+def test_bad_input_is_named(wrong, message):
+    with pytest.raises(ValueError, match=message):
+        wrong()
+
+
+def test_places_are_where_the_cells_are():
+    place = Place.of_cells(10, 20, [[1, 2, 3], [4, 5, 6]], (30, 18))
+    assert place == Place(10, 20, 90, 36, 2, 3)
+    assert place.cell(1, 2) == Place(70, 38, 30, 18)
+    assert place.row(1).side("right") == (104, 47)
+    assert place.column(0).side("top", 0) == (25, 20)
+
+
+def luminance(colour):
+    parts = (int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5))
+    linear = [v / 12.92 if v <= 0.03928 else ((v + 0.055) / 1.055) ** 2.4 for v in parts]
+    return sum(w * v for w, v in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def mixed(colour, paper, share):
+    pairs = zip(*([int(c[i : i + 2], 16) for i in (1, 3, 5)] for c in (colour, paper)), strict=True)
+    return "#" + "".join(f"{round(a * share + b * (1 - share)):02x}" for a, b in pairs)
+
+
+def contrast(a, b):
+    light, dark = sorted((luminance(a), luminance(b)), reverse=True)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_text_is_legible_on_every_cell_and_lines_on_the_paper_by_day_and_by_night():
+    night = at_night()
+    ink, quiet, paper = "#f2f2f2", night[QUIET], night[PAPER]
+    for name, role in ROLES.items():
+        for words, share in ((INK, 0.72), (INK, 0.5), (QUIET, 0.28)):
+            assert contrast(words, mixed(role.surface, PAPER, share)) >= 4.5, (name, share)
+        for words, share in ((ink, 0.72), (ink, 0.5), (quiet, 0.28)):
+            assert contrast(words, mixed(role.dark_surface, paper, share)) >= 4.5, (name, share)
+        assert contrast(role.line, PAPER) >= 3, name
+        assert contrast(role.dark_line, paper) >= 3, name
+
+
+def test_each_light_colour_has_one_dark_one_and_the_drawing_knows_it():
+    pairs = [(QUIET, at_night()[QUIET])]
+    for role in ROLES.values():
+        pairs += [(role.surface, role.dark_surface), (role.line, role.dark_line)]
+    assert len({light for light, _ in set(pairs)}) == len(set(pairs))
+    used = set(re.findall(r"(?:fill|stroke)='(#\w+)'", everything()._repr_svg_()))
+    style = next(parsed(everything()).iter(f"{SVG}style")).text
+    kept = {INK, FAINT, *(light for light, dark in pairs if light == dark)}
+    assert {colour for colour in used if f'"{colour}"' not in style} <= kept
+
+
+def test_the_palette_shows_every_role_and_the_map_every_part():
+    assert set(NAMED.values()) == set(ROLES)
+    assert set(NAMED) <= set(texts(palette_sheet()))
+    shown_parts = texts(model_map(chapters={"memory": "2"}))
+    assert "memory  · 2" in shown_parts
+    assert {*PARTS} - {"loop", "memory"} <= set(shown_parts)
+
+
+def test_the_map_lights_what_is_named_and_nothing_else():
+    def lit(*names):
+        root = parsed(model_map(*names))
+        return [
+            r.get("stroke") for r in root.iter(f"{SVG}rect") if r.get("stroke") not in (None, FAINT)
+        ]
+
+    assert lit() == []
+    assert lit("cross-attention") == [ROLES["query"].line]
+    assert lit("+ positions") == [ROLES["position"].line] * 2

@@ -1,0 +1,220 @@
+"""Checks of what the reader writes: nothing yet, wrong and how, or right; "run all" goes on."""
+
+import dis
+import inspect
+import traceback
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+INDENT = "    "
+
+
+class YourTurn:
+    """Holds a function that the reader writes against one that is ``right``, on ``inputs``.
+
+    Each input is a tuple of arguments. Calling the check with a function prints ○ if nothing is
+    written yet, ✓ if all outputs agree within ``tolerance``, and else ✗ with the smallest input
+    that shows the difference. Nothing that the function does stops the notebook. ``mistakes`` are
+    functions that are wrong in a known way, by what to say of them.
+
+    Raises ValueError without inputs, and for a mistake that no input tells from ``right``.
+    """
+
+    def __init__(
+        self,
+        label: str,
+        right: Callable,
+        inputs: list[tuple],
+        *,
+        mistakes: Mapping[str, Callable] | None = None,
+        tolerance: float = 1e-4,
+    ):
+        if not inputs:
+            raise ValueError("inputs must hold at least one tuple of arguments, got none")
+        self.label, self.right, self.tolerance = label, right, tolerance
+        self.inputs = sorted(inputs, key=_size)
+        self.mistakes = dict(mistakes or {})
+        for said, wrong in self.mistakes.items():
+            if not any(self._difference(wrong, given) for given in self.inputs):
+                raise ValueError(f"mistakes must differ from right somewhere, got {said!r}")
+
+    def __call__(self, attempt: Callable) -> None:
+        if is_empty(attempt):
+            return self._not_yet()
+        for given in self.inputs:
+            difference = self._difference(attempt, given)
+            if difference is None:
+                continue
+            if _has_dots(attempt) and not difference.returned_something:
+                return self._not_yet()
+            print(f"✗ {self.label}: not right yet. The smallest input that shows it:")
+            names = _names(attempt, len(given))
+            for name, value in zip(names, given, strict=True):
+                _print_value(name, value)
+            _print_value("expected", difference.expected)
+            difference.print()
+            return self._name_the_mistake(attempt)
+        print(f"✓ {self.label}: right on {len(self.inputs)} inputs")
+        return None
+
+    def _not_yet(self) -> None:
+        print(f"○ {self.label}: not written yet. Put your lines where the dots are; run it again.")
+
+    def _difference(self, attempt: Callable, given: tuple) -> "_Difference | None":
+        """How ``attempt`` differs from what is right on copies of one input; None if it agrees."""
+        expected = self.right(*_copies(given))
+        try:
+            got = attempt(*_copies(given))
+        except Exception as error:  # the reader's, whatever it is: it is printed, not hidden
+            return _Difference(expected, error=_where_it_stopped(error, attempt))
+        why = _disagreement(got, expected, self.tolerance)
+        return _Difference(expected, got, why) if why else None
+
+    def _name_the_mistake(self, attempt: Callable) -> None:
+        for said, wrong in self.mistakes.items():
+            check = YourTurn(self.label, wrong, self.inputs, tolerance=self.tolerance)
+            if all(check._difference(attempt, given) is None for given in self.inputs):
+                print(f"{INDENT}hint: {said}")
+
+
+class Question:
+    """A question with one answer, a number or a word.
+
+    Calling the check with the reader's answer prints ○ for None or dots, ✓ for an answer that
+    equals ``right`` (a number: within the share ``within``), and else ✗, with what ``mistakes``
+    says of that answer; the right one is not told.
+    """
+
+    def __init__(
+        self, label: str, right: Any, *, mistakes: Mapping | None = None, within: float = 0.01
+    ):
+        self.label, self.right, self.within = label, right, within
+        self.mistakes = dict(mistakes or {})
+        for wrong in self.mistakes:
+            if self._equal(wrong, right):
+                raise ValueError(f"mistakes must differ from the right answer, got {wrong!r}")
+
+    def __call__(self, answer: Any) -> None:
+        if answer is None or answer is ...:
+            print(f"○ {self.label}: no answer yet. Put yours where the dots are; run it again.")
+        elif self._equal(answer, self.right):
+            print(f"✓ {self.label}: right, {answer}")
+        else:
+            print(f"✗ {self.label}: not {answer}")
+            for wrong, said in self.mistakes.items():
+                if self._equal(answer, wrong):
+                    print(f"{INDENT}hint: {said}")
+
+    def _equal(self, answer: Any, wanted: Any) -> bool:
+        if isinstance(answer, Tensor) and answer.numel() == 1:
+            answer = answer.item()
+        if isinstance(answer, int | float) and isinstance(wanted, int | float):
+            return abs(answer - wanted) <= self.within * abs(wanted)
+        if isinstance(answer, str) and isinstance(wanted, str):
+            return answer.strip().casefold() == wanted.casefold()
+        return type(answer) is type(wanted) and answer == wanted
+
+
+class _Difference:
+    """What was expected, what came, and why the two do not agree."""
+
+    def __init__(self, expected: Any, got: Any = None, why: str = "", error: str = ""):
+        self.expected, self.got, self.why, self.error = expected, got, why, error
+        self.returned_something = not error and got is not None and got is not ...
+
+    def print(self) -> None:
+        if self.error:
+            return print(f"{INDENT}your code stopped: {self.error}")
+        _print_value("you gave", self.got)
+        return print(f"{INDENT}{self.why}")
+
+
+def is_empty(function: Callable) -> bool:
+    """Whether its body is only a docstring and dots."""
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    if code is None:
+        return False
+    steps = [s for s in dis.get_instructions(code) if s.opname not in ("RESUME", "NOP")]
+    names = [step.opname for step in steps]
+    returns = names in (["LOAD_CONST", "RETURN_VALUE"], ["RETURN_CONST"])
+    return returns and steps[0].argval in (None, ...)
+
+
+def _has_dots(function: Callable) -> bool:
+    return ... in getattr(getattr(function, "__code__", None), "co_consts", ())
+
+
+def _disagreement(got: Any, expected: Any, tolerance: float) -> str:
+    """Why ``got`` is not what is ``expected``, in words; "" if it is."""
+    if got is None:
+        return "nothing came back: does the last line say return?"
+    if isinstance(expected, tuple | list):
+        if not isinstance(got, tuple | list) or len(got) != len(expected):
+            return f"{len(expected)} things are expected, one after the other"
+        parts = (_disagreement(g, e, tolerance) for g, e in zip(got, expected, strict=True))
+        return next((why for why in parts if why), "")
+    if not isinstance(expected, Tensor):
+        return _disagreement_of_plain(got, expected, tolerance)
+    if not isinstance(got, Tensor):
+        return f"a tensor is expected, not {type(got).__name__}"
+    if got.shape != expected.shape:
+        return f"the shape should be {tuple(expected.shape)}, not {tuple(got.shape)}"
+    if (got.dtype == torch.bool) != (expected.dtype == torch.bool):
+        return f"the numbers should be of type {expected.dtype}, not {got.dtype}"
+    same = torch.isclose(got.double(), expected.double(), rtol=10 * tolerance, atol=tolerance)
+    n_wrong = int((~same).sum())
+    return f"{n_wrong} of {same.numel()} numbers differ" if n_wrong else ""
+
+
+def _disagreement_of_plain(got: Any, expected: Any, tolerance: float) -> str:
+    if isinstance(got, Tensor) and got.numel() == 1:
+        got = got.item()
+    if isinstance(expected, float):
+        if not isinstance(got, int | float):
+            return f"a number is expected, not {type(got).__name__}"
+        close = abs(got - expected) <= tolerance * (1 + 10 * abs(expected))
+        return "" if close else "the number differs"
+    return "" if got == expected else "it differs"
+
+
+def _where_it_stopped(error: Exception, attempt: Callable) -> str:
+    """The error in one line, with the line of the function in which it arose."""
+    said = "".join(traceback.format_exception_only(error)).strip().splitlines()[0]
+    code = getattr(attempt, "__code__", None)
+    frames = [f for f, _ in traceback.walk_tb(error.__traceback__) if f.f_code is code]
+    lines = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code is code]
+    if not frames:
+        return said
+    return f"{said} (line {lines[-1] - code.co_firstlineno + 1} of {code.co_name})"
+
+
+def _copies(given: tuple) -> list:
+    return [value.clone() if isinstance(value, Tensor) else value for value in given]
+
+
+def _size(given: tuple) -> int:
+    return sum(v.numel() if isinstance(v, Tensor) else 1 for v in given)
+
+
+def _names(function: Callable, n: int) -> list[str]:
+    """The names of the first ``n`` arguments, as far as the function has them."""
+    names = list(inspect.signature(function).parameters)[:n]
+    return names + [f"argument {i + 1}" for i in range(len(names), n)]
+
+
+def _print_value(name: str, value: Any) -> None:
+    shape = ""
+    if isinstance(value, Tensor):
+        shape = f"   shape {tuple(value.shape)}"
+        rounded = value.tolist() if value.dtype == torch.bool else _rounded(value.tolist())
+        value = rounded if value.numel() <= 24 else "…"
+    print(f"{INDENT}{name}: {value}{shape}")
+
+
+def _rounded(numbers: Any) -> Any:
+    if isinstance(numbers, list):
+        return [_rounded(each) for each in numbers]
+    return round(numbers, 2) if isinstance(numbers, float) else numbers
