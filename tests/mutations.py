@@ -446,6 +446,63 @@ raised characters in anchors: and not raised_or_lowered ⇒
 symbols in anchors: if not re.fullmatch("[α-ω]", word) ⇒
 anchors of words as they were typed: unicodedata.normalize("NFC", text).lower() ⇒ text.lower()
 
+# book/your_turn.py | test_your_turn.py
+largest input first: sorted(inputs, key=_size) ⇒ sorted(inputs, key=_size, reverse=True)
+only the first input is tried: for given in self.inputs: ⇒ for given in self.inputs[:1]:
+the reader's error stops the notebook: except Exception as error: ⇒ except KeyError as error:
+inputs not copied: value.clone() if isinstance(value, Tensor) else value ⇒ value
+any mistake is named: if all(check._difference(attempt, given) is None for ⇒
+    if any(check._difference(attempt, given) is None for
+shapes not compared: if got.shape != expected.shape: ⇒ if got.dim() != expected.dim():
+a mask may be of numbers: if (got.dtype == torch.bool) != (expected.dtype == torch.bool): ⇒
+    if False:
+a written function counts as empty: return returns and steps[0].argval in (None, ...) ⇒
+    return returns
+the right answer is told: print(f"✗ {self.label}: not {answer}") ⇒
+    print(f"✗ {self.label}: not {answer} but {self.right}")
+a word's case counts: answer.strip().casefold() == wanted.casefold() ⇒ answer == wanted
+
+# book/drawings/matrix.py | test_drawings.py
+ties are drawn: if abs(last % 1 - 0.5) < TIE: ⇒ if abs(last % 1 - 0.5) < 0:
+rows for columns: self.row(i).column(j) ⇒ self.row(j).column(i)
+a hyphen for a minus: .replace("-", "−") ⇒ .replace("−", "-")
+large numbers are pale: low + (high - low) * min(1.0, full) ⇒ high - (high - low) * min(1.0, full)
+
+# book/drawings/svg.py | test_drawings.py
+minus zero: + 0.0 for value in values] ⇒ for value in values]
+after an index the line stays low: height = down ⇒ height = 0.0
+markup in words: else element("tspan", escape(token), **style) ⇒
+    else element("tspan", token, **style)
+plain words are not escaped: parts.append(escape(token) if plain else ⇒
+    parts.append(token if plain else
+
+# book/drawings/canvas.py | test_drawings.py
+text that a phone shows too small: if size < SMALLEST: ⇒ if size < 0:
+masked cells show their number: if not seen: ⇒ if False:
+dark mode is forgotten: {{{''.join(rules)}}} ⇒ {{}}
+any words will do for those who hear it: if len(alt) < 40: ⇒ if len(alt) < 1:
+the followed row is not bold: bold=told, quiet=matrix.faint and not told) ⇒
+    quiet=matrix.faint and not told)
+the ring is round a column: place.row(follow) if follow is not None ⇒
+    place.column(follow) if follow is not None
+
+# book/drawings/model_map.py | test_drawings.py
+everything is lit: on, words = part in lit, ⇒ on, words = True,
+any name will do: if unknown := set(given) - set(PARTS): ⇒ if unknown := set():
+
+# book/translator/learning.py | test_translator.py
+learning rate a step late: rate_of(step + 1) ⇒ rate_of(max(step, 1))
+gradient not clipped: clip_norm=1.0, ⇒ clip_norm=None,
+padding counts in the loss: , ignore_index=PAD_ID) ⇒ )
+one of two right will do: [a and b for a, b in zip(one_right ⇒ [a or b for a, b in zip(one_right
+
+# book/translator/data.py | test_translator.py
+tuned on the test: if pair.source not in asked ⇒ if pair.source
+
+# book/translator/results.py | test_translator.py
+lowest for highest: return min(values), max(values) ⇒ return max(values), max(values)
+any run agrees: <= highest + margin ⇒ <= 1
+
 # book/explorer/page.py | test_explorer.py
 words as markup: escape(word)}</th>' ⇒ word}</th>'
 sentences that end the script: .replace("<", "\\u003c") ⇒
