@@ -1,5 +1,7 @@
 """What make chapters does with a chapter that runs, is fresh, fails, or is stopped."""
 
+from functools import partial
+
 import nbformat
 import pytest
 
@@ -25,6 +27,8 @@ def shelf(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(chapters, "ROOT", tmp_path)
     monkeypatch.setattr(chapters, "LEDGER", tmp_path / "ledger.md")
+    palette = partial(chapters.save_palette, tmp_path / "palette.svg")
+    monkeypatch.setattr(chapters, "save_palette", palette)
     monkeypatch.setattr(chapters, "SET_UP", "address = '{url}'")
     for name in ("OMP_NUM_THREADS", "TQDM_DISABLE", "TOKENIZERS_PARALLELISM"):
         monkeypatch.setenv(name, "7")  # so that they are put back

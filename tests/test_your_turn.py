@@ -94,6 +94,12 @@ def test_every_way_to_be_wrong_is_named(told, attempt, why):
     assert why in said
 
 
+def test_a_function_without_names_for_its_arguments(told):
+    said = told(torch.mul)
+    assert "argument 1: [[" in said
+    assert "your code stopped: RuntimeError" in said
+
+
 def test_an_input_that_is_changed_in_place_stays_what_it_was(told):
     before = [x.clone() for x, _ in INPUTS]
 

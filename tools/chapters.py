@@ -23,6 +23,7 @@ from nbformat import NotebookNode
 
 from tools.imports import files_behind, imports_of_cell
 from tools.ledger import ledger
+from tools.palette import save_palette
 from transformer.files import replace_file
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -210,6 +211,7 @@ def main(arguments: list[str] | None = None) -> int:
         print("Stopped: the chapters that were running are left as they were.", file=sys.stderr)
         all_ran = False
     save_ledger()
+    save_palette()
     return int(not all_ran)
 
 

@@ -200,8 +200,9 @@ def _size(given: tuple) -> int:
 
 
 def _names(function: Callable, n: int) -> list[str]:
-    """The names of the first ``n`` arguments, as far as the function has them."""
-    names = list(inspect.signature(function).parameters)[:n]
+    """The names of the first ``n`` arguments, as far as the function tells them."""
+    code = getattr(inspect.unwrap(function), "__code__", None)  # a builtin has none
+    names = list(code.co_varnames[: min(n, code.co_argcount)]) if code else []
     return names + [f"argument {i + 1}" for i in range(len(names), n)]
 
 

@@ -1,0 +1,17 @@
+"""The palette as a picture of the notation's page, which is Markdown: written by ``make chapters``."""
+
+from pathlib import Path
+
+from transformer.book.drawings import palette_sheet
+from transformer.files import replace_file
+
+PALETTE = Path(__file__).resolve().parents[1] / "appendix" / "palette.svg"
+
+
+def palette() -> str:
+    """The colours of the drawings, as SVG."""
+    return palette_sheet()._repr_svg_() + "\n"
+
+
+def save_palette(path: Path = PALETTE) -> None:
+    replace_file(path, palette())
