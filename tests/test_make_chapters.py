@@ -6,6 +6,7 @@ import nbformat
 import pytest
 
 from tools import chapters
+from tools.palette import palette
 
 
 def small_chapter(path, *sources):
@@ -27,8 +28,8 @@ def shelf(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(chapters, "ROOT", tmp_path)
     monkeypatch.setattr(chapters, "LEDGER", tmp_path / "ledger.md")
-    palette = partial(chapters.save_palette, tmp_path / "palette.svg")
-    monkeypatch.setattr(chapters, "save_palette", palette)
+    save_palette = partial(chapters.save_palette, tmp_path / "palette.svg")
+    monkeypatch.setattr(chapters, "save_palette", save_palette)
     monkeypatch.setattr(chapters, "SET_UP", "address = '{url}'")
     for name in ("OMP_NUM_THREADS", "TQDM_DISABLE", "TOKENIZERS_PARALLELISM"):
         monkeypatch.setenv(name, "7")  # so that they are put back
@@ -116,6 +117,11 @@ def test_writes_the_ledger_of_what_was_claimed(book):
         "| 1.1 | [one\\_1 is odd](#claim-one-1-is-odd) |\n"
         "| 1.2 | [three, too](#claim-three-too) |\n"
     )
+
+
+def test_writes_the_palette_of_the_notation(book):
+    chapters.main([])
+    assert (book.parents[1] / "palette.svg").read_text(encoding="utf-8") == palette()
 
 
 def test_runs_again_only_what_has_changed(book, capsys):

@@ -294,7 +294,7 @@ def shown(store, monkeypatch):
 def test_the_table_ends_with_the_chapter(shown):
     results_so_far(1)
     assert shown["text/plain"].splitlines() == [
-        "chapter  right, %  long, %  BLEU  who bites whom, %",
+        "chapter  right, %  long, %  BLEU  who sees whom, %",
         "1 a code (92k parameters, 5 s)  10–20  25  34  25",
     ]
     results_so_far(2)

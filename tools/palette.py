@@ -1,4 +1,4 @@
-"""The palette as a picture of the notation's page, which is Markdown: written by ``make chapters``."""
+"""The palette as a picture, for the notation's page: written by ``make chapters``."""
 
 from pathlib import Path
 

@@ -12,7 +12,7 @@ from IPython.display import display
 from transformer.book.translator.learning import Judged
 
 RESULTS = Path(__file__).with_name("results.json")
-HEADINGS = ("chapter", "right, %", "long, %", "BLEU", "who bites whom, %")
+HEADINGS = ("chapter", "right, %", "long, %", "BLEU", "who sees whom, %")
 NEVER_PARTED = "\u2060–\u2060"  # a range stays on one line of a narrow screen
 MEASURES = ("exact", "exact_long", "bleu", "both_right")
 
