@@ -14,7 +14,7 @@ Sequences = Int[Tensor, "B _"] | Sequence[Sequence[int]]
 
 
 def exact_match(hypotheses: Sequences, references: Sequences) -> float:
-    """The share of sequences that are right to the last token; chapters 9 and 11.
+    """The share of sequences that are right to the last token; chapters 1 and 11.
 
     What is compared begins after <bos>, where there is one, and ends with the first <eos>; padding
     at the end does not count. A hypothesis that never ends is not what a reference with <eos> is.

@@ -1,4 +1,4 @@
-"""Two tasks of random symbols, as many as training asks for: copy and reversal (chapter 1)."""
+"""Two tasks of random symbols, as many as training asks for: copy and reversal (chapters 8, 9)."""
 
 import torch
 from torch import Generator
@@ -12,7 +12,7 @@ FIRST_SYMBOL = max(PAD_ID, BOS_ID, EOS_ID, UNK_ID) + 1
 def copy_batch(
     batch_size: int, vocab_size: int, *, min_len: int, max_len: int, generator: Generator
 ) -> Batch:
-    """Random sequences whose translation is the sequence itself; chapter 1.
+    """Random sequences whose translation is the sequence itself.
 
     Symbols are 4 … ``vocab_size`` - 1; lengths are uniform, in symbols, without bos and eos.
     ``src`` is ``max_len`` + 1 wide, ``tgt`` ``max_len`` + 2.
@@ -26,7 +26,7 @@ def copy_batch(
 def reversal_batch(
     batch_size: int, vocab_size: int, *, min_len: int, max_len: int, generator: Generator
 ) -> Batch:
-    """Random sequences whose translation is the sequence backwards; chapter 9.
+    """Random sequences whose translation is the sequence backwards; chapters 8 and 9.
 
     Arguments, shapes and errors are those of :func:`copy_batch`.
     """

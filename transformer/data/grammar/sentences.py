@@ -1,4 +1,4 @@
-"""A grammar that writes English and French side by side (chapters 2 and 9).
+"""A grammar that writes English and French side by side (from chapter 1 on).
 
 Each English sentence has one translation, for "you" is tu and, like "i", "we" and "they", a man
 or men; "he" and "she" are people or animals. Every word is linked to its translation as
