@@ -317,6 +317,15 @@ def test_the_table_is_of_five_columns(shown):
     assert [len(re.findall("<t[hd]>", each)) for each in rows] == [5, 5, 5]
 
 
+def test_the_table_says_how_many_steps_where_they_are_others(shown, store):
+    store(row(1, "a code"), row(1, "long", control=True) | {"n_steps": 8000})
+    results_so_far(1, controls=True)
+    _, usual, longer = shown["text/plain"].splitlines()
+    assert usual.startswith("1 a code (92k parameters, 5 s)  ")
+    assert longer.startswith("– long (92k parameters, 8,000 steps, 5 s)  ")
+    assert [stored(name).n_steps for name in ("a code", "long")] == [800, 8000]
+
+
 def test_a_chapter_without_a_translator_is_refused(store):
     with pytest.raises(ValueError, match=re.escape("chapter must be one of [1, 2], got 3")):
         results_so_far(3)
@@ -367,12 +376,12 @@ def test_the_rate_that_is_stored_is_the_best_and_no_edge_of_the_sweep():
 
 @pytest.fixture
 def trained(monkeypatch):
-    """Training takes no time, and the rate 0.008 is the best; the calls."""
+    """Training takes no time, and the rate 0.008 is the best; rate, seed and steps of each."""
     calls = []
     best = {"lr": 0.0}
 
-    def train(model, *, lr, seed):
-        calls.append((lr, seed))
+    def train(model, *, lr, seed, n_steps):
+        calls.append((lr, seed, n_steps))
         best["lr"] = lr
 
     def judged(model, pairs):
@@ -419,16 +428,32 @@ def test_the_tool_sweeps_then_trains_five_and_keeps_the_other_chapters(store, tr
     assert three["tried"] == {"0.003": 0.5, "0.005": 0.5, "0.008": 0.9, "0.012": 0.5}
     assert [seed["judged"]["exact"] for seed in three["seeds"]] == [0.75] * 5
     assert (three["n_parameters"], control["n_parameters"]) == (6, 2)
-    assert trained[:8] == [(lr, s) for lr in (0.003, 0.005, 0.008, 0.012) for s in (100, 101)]
-    assert trained[8:13] == [(0.008, seed) for seed in range(5)]
+    rates = 0.003, 0.005, 0.008, 0.012
+    assert trained[:8] == [(lr, seed, 800) for lr in rates for seed in (100, 101)]
+    assert trained[8:13] == [(0.008, seed, 800) for seed in range(5)]
+    assert three["n_steps"] == 800
 
 
 def test_without_a_sweep_the_stored_rate_is_taken(store, trained, chapter):
     store(row(3, "three"))
     assert translator_so_far.main([str(chapter)]) == 0
-    assert trained[:5] == [(0.01, seed) for seed in range(5)]
+    assert trained[:5] == [(0.01, seed, 800) for seed in range(5)]
     assert stored("three").tried == {0.01: 0.2, 0.02: 0.1}
     assert len(trained) == 5 + 8 + 5  # the control is new: it is swept
+
+
+def test_an_entry_may_ask_for_other_steps(store, trained, tmp_path):
+    both = '{"one": lambda: nn.Linear(2, 2), "ten times": (lambda: nn.Linear(2, 2), 8000)}'
+    path = notebook(
+        tmp_path / "03_a_chapter.ipynb",
+        imports="from torch import nn",
+        translator_model=f"translators = {both}",
+    )
+    store(row(3, "one"))
+    assert translator_so_far.main([str(path)]) == 0
+    assert [n_steps for _, _, n_steps in trained] == [800] * 5 + [8000] * (8 + 5)
+    rows = json.loads(results.RESULTS.read_text(encoding="utf-8"))
+    assert [each["n_steps"] for each in rows] == [800, 8000]
 
 
 def test_only_the_chapter_that_is_asked_for_is_trained(store, trained, chapter, tmp_path, capsys):
@@ -447,5 +472,5 @@ def test_a_chapter_that_fills_no_translators_is_named(store, tmp_path):
 
 
 def test_recurrent_networks_are_tried_with_higher_rates(trained):
-    translator_so_far.tune(lambda: Seq2Seq(5, 5, d_model=2, hidden_size=2))
-    assert [lr for lr, _ in trained[::2]] == [0.005, 0.01, 0.02, 0.03]
+    translator_so_far.tune(lambda: Seq2Seq(5, 5, d_model=2, hidden_size=2), 800)
+    assert [lr for lr, *_ in trained[::2]] == [0.005, 0.01, 0.02, 0.03]

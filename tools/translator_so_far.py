@@ -3,7 +3,8 @@
 The models are the chapters' own. A chapter's cells ``imports…`` and ``translator-model…`` are run,
 which leave a dictionary ``translators``: from a name to what makes a new model, the chapter's own
 translator first, then its controls. Each is trained with several learning rates and judged on the
-sentences to tune by, then trained anew with the best rate and judged on the test.
+sentences to tune by, then trained anew with the best rate and judged on the test. An entry that is
+a pair, of what makes a model and a number of steps, is trained for so many instead of 800.
 """
 
 import argparse
@@ -24,6 +25,7 @@ from torch import nn
 from tools.chapters import CHAPTERS, ROOT, code_cells
 from tools.imports import python_of_cell
 from transformer.book.translator import Judged, corpus, judge, train_translator
+from transformer.book.translator.learning import N_STEPS
 from transformer.book.translator.results import RESULTS
 from transformer.data.grammar import AlignedPair
 from transformer.files import replace_file
@@ -36,8 +38,11 @@ TUNING_SEEDS, SEEDS = (100, 101), range(5)
 Factory = Callable[[], nn.Module]
 
 
-def translators(path: Path) -> dict[str, Factory]:
-    """What the cells of the notebook ``path`` call so; empty where it has no such cell."""
+def translators(path: Path) -> dict[str, tuple[Factory, int]]:
+    """What the cells of the notebook ``path`` call so, each with its number of training steps.
+
+    Empty where the notebook has no such cell. Raises ValueError where the cells fill in nothing.
+    """
     cells = code_cells(nbformat.read(path, as_version=4))
     if not any(cell.id.startswith("translator-model") for cell in cells):
         return {}
@@ -47,44 +52,47 @@ def translators(path: Path) -> dict[str, Factory]:
             exec(compile(python_of_cell(cell.source), f"{path.name}, {cell.id}", "exec"), names)
     if not names.get("translators"):
         raise ValueError(f"{path.name} must fill translators in a cell translator-model, got none")
-    return names["translators"]
+    entries = names["translators"].items()
+    return {name: each if isinstance(each, tuple) else (each, N_STEPS) for name, each in entries}
 
 
 def train_and_judge(
-    make: Factory, lr: float, seed: int, pairs: list[AlignedPair]
+    make: Factory, lr: float, seed: int, pairs: list[AlignedPair], *, n_steps: int
 ) -> tuple[Judged, float]:
     """A new model of this seed, trained and judged; and the CPU's seconds of its training."""
     torch.manual_seed(seed)
     model = make()
     _ = corpus().examples  # made before the clock starts
     start = time.process_time()
-    train_translator(model, lr=lr, seed=seed)
+    train_translator(model, lr=lr, seed=seed, n_steps=n_steps)
     seconds = time.process_time() - start
     return judge(model, pairs), seconds
 
 
-def tune(make: Factory) -> dict[float, tuple[float, float]]:
+def tune(make: Factory, n_steps: int) -> dict[float, tuple[float, float]]:
     """Each rate with the mean exact match and BLEU that it leads to."""
-    tried = {}
+    tried, tuning = {}, corpus().tuning
     for lr in RECURRENT_RATES if isinstance(make(), EncoderDecoder) else RATES:
-        found = [train_and_judge(make, lr, seed, corpus().tuning)[0] for seed in TUNING_SEEDS]
+        found = [train_and_judge(make, lr, s, tuning, n_steps=n_steps)[0] for s in TUNING_SEEDS]
         tried[lr] = mean(each.exact for each in found), mean(each.bleu for each in found)
     return tried
 
 
-def row_of(name: str, make: Factory, old: dict | None, *, chapter: int, control: bool) -> dict:
+def row_of(
+    name: str, make: Factory, old: dict | None, *, chapter: int, control: bool, n_steps: int
+) -> dict:
     """What is stored of one translator, at the rate of its ``old`` row or, without one, the best.
 
     A tie in exact match, as where nothing is right, goes to the higher BLEU.
     """
     if old is None:
-        scores = tune(make)
+        scores = tune(make, n_steps)
         lr, tried = max(scores, key=scores.__getitem__), {r: s[0] for r, s in scores.items()}
     else:
         lr, tried = old["lr"], old["tried"]
     seeds = []
     for seed in SEEDS:
-        judged, seconds = train_and_judge(make, lr, seed, corpus().test)
+        judged, seconds = train_and_judge(make, lr, seed, corpus().test, n_steps=n_steps)
         shares = {name: round(x, 4) for name, x in dataclasses.asdict(judged).items()}
         seeds.append({"seed": seed, "judged": shares, "seconds": round(seconds, 2)})
     return {
@@ -92,6 +100,7 @@ def row_of(name: str, make: Factory, old: dict | None, *, chapter: int, control:
         "name": name,
         "control": control,
         "lr": lr,
+        "n_steps": n_steps,
         "tried": {str(rate): round(exact, 4) for rate, exact in tried.items()},
         "n_parameters": sum(p.numel() for p in make().parameters()),
         "seeds": seeds,
@@ -139,8 +148,9 @@ def main(arguments: list[str] | None = None) -> int:
             continue
         old = {} if options.sweep else {row["name"]: row for row in read_rows()}
         rows = []
-        for i, (name, make) in enumerate(translators(path).items()):
-            row = row_of(name, make, old.get(name), chapter=chapter, control=i > 0)
+        for i, (name, (make, n_steps)) in enumerate(translators(path).items()):
+            which = {"chapter": chapter, "control": i > 0, "n_steps": n_steps}
+            row = row_of(name, make, old.get(name), **which)
             exact = ", ".join(f"{seed['judged']['exact']:.3f}" for seed in row["seeds"])
             print(f"{chapter} {name}: lr {row['lr']}, right {exact}", flush=True)
             rows.append(row)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from IPython.display import display
 
-from transformer.book.translator.learning import Judged
+from transformer.book.translator.learning import N_STEPS, Judged
 
 RESULTS = Path(__file__).with_name("results.json")
 HEADINGS = ("chapter", "right, %", "long, %", "BLEU", "who sees whom, %")
@@ -29,6 +29,7 @@ class Stored:
     chapter: int
     control: bool
     lr: float
+    n_steps: int
     tried: dict[float, float]
     n_parameters: int
     judged: tuple[Judged, ...]
@@ -80,7 +81,8 @@ def results_so_far(chapter: int, *, controls: bool = False) -> None:
 
 
 def _title(row: Stored) -> str:
-    size = f"{row.n_parameters / 1000:.0f}k parameters, {row.seconds:.0f} s"
+    steps = "" if row.n_steps == N_STEPS else f"{row.n_steps:,} steps, "
+    size = f"{row.n_parameters / 1000:.0f}k parameters, {steps}{row.seconds:.0f} s"
     return f"{'–' if row.control else row.chapter} {row.name} ({size})"
 
 
@@ -107,6 +109,7 @@ def _from_json(row: dict) -> Stored:
         chapter=row["chapter"],
         control=row["control"],
         lr=row["lr"],
+        n_steps=row.get("n_steps", N_STEPS),
         tried={float(lr): exact for lr, exact in row["tried"].items()},
         n_parameters=row["n_parameters"],
         judged=tuple(Judged(**seed["judged"]) for seed in seeds),
