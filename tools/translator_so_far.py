@@ -33,7 +33,7 @@ from transformer.recurrent import EncoderDecoder
 from transformer.runtime import default_device
 
 RATES = (0.003, 0.005, 0.008, 0.012)
-RECURRENT_RATES = (0.005, 0.01, 0.02, 0.03)
+RECURRENT_RATES = (0.003, 0.005, 0.01, 0.02, 0.03)
 TUNING_SEEDS, SEEDS = (100, 101), range(5)
 Factory = Callable[[], nn.Module]
 
