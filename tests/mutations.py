@@ -502,6 +502,7 @@ tuned on the test: if pair.source not in asked ⇒ if pair.source
 # book/translator/results.py | test_translator.py
 lowest for highest: return min(values), max(values) ⇒ return max(values), max(values)
 any run agrees: <= highest + margin ⇒ <= 1
+longer training not said: "" if row.n_steps == N_STEPS else ⇒ "" if True else
 
 # book/explorer/page.py | test_explorer.py
 words as markup: escape(word)}</th>' ⇒ word}</th>'

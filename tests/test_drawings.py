@@ -70,6 +70,8 @@ def test_numbers_stand_in_the_cells_and_the_followed_row_is_bold():
     d = Drawing(100, ALT)
     d.cells(60, 40, torch.tensor([[1.0, -2.0], [0.4, -0.04]]), "key", digits=1, follow=0)
     assert texts(d) == ["1.0", "−2.0", "0.4", "0.0"]
+    ring = next(r for r in parsed(d).iter(f"{SVG}rect") if r.get("stroke") == INK)
+    assert [ring.get(name) for name in ("x", "y", "width", "height")] == ["59", "39", "42", "20"]
     bold = [t for t in parsed(d).iter(f"{SVG}text") if t.get("font-weight") == "700"]
     assert ["".join(t.itertext()) for t in bold] == ["1.0", "−2.0"]
 
@@ -109,6 +111,7 @@ def test_numbers_are_written_with_a_true_minus_and_no_minus_zero():
 
 def test_formulas_have_italic_letters_and_raised_and_lowered_signs():
     assert line_of_text("plain & words") == "plain &amp; words"
+    assert "&lt;" in line_of_text("$a < b$")
     spans = ElementTree.fromstring(f"<text>{line_of_text('so $W_Q^{T}x$, 2')}</text>")
     assert [(s.text, s.get("font-style"), "font-size" in s.attrib) for s in spans] == [
         ("W", "italic", False),
