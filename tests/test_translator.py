@@ -434,6 +434,11 @@ def test_the_tool_sweeps_then_trains_five_and_keeps_the_other_chapters(store, tr
     assert three["n_steps"] == 800
 
 
+def test_rows_name_the_commit_where_there_is_one(monkeypatch, tmp_path):
+    monkeypatch.setattr(translator_so_far, "ROOT", tmp_path)
+    assert translator_so_far.commit() == "unknown"
+
+
 def test_without_a_sweep_the_stored_rate_is_taken(store, trained, chapter):
     store(row(3, "three"))
     assert translator_so_far.main([str(chapter)]) == 0

@@ -115,7 +115,9 @@ def row_of(
 
 
 def commit() -> str:
-    """Of the working tree, with "-dirty" where that has changes."""
+    """Of the working tree, with "-dirty" where that has changes; "unknown" outside of git."""
+    if not (ROOT / ".git").exists():
+        return "unknown"
     command = ["git", "--no-optional-locks", "describe", "--always", "--dirty", "--exclude=*"]
     return subprocess.run(
         command, cwd=ROOT, check=True, capture_output=True, text=True
