@@ -347,6 +347,11 @@ def test_a_run_agrees_within_the_margin(store, exact, holds):
     assert stored("a code").agrees(found, margin=0.05) is holds
 
 
+def test_a_model_that_has_learnt_nothing_agrees_with_none_that_has(store):
+    nothing = dataclasses.replace(stored("a code").judged[0], exact=0.0)
+    assert not stored("a code").agrees(nothing, margin=1.0)
+
+
 def test_what_is_stored_is_complete():
     rows = json.loads(results.RESULTS.read_text(encoding="utf-8"))
     names = [each["name"] for each in rows]

@@ -41,9 +41,12 @@ class Stored:
         return min(values), max(values)
 
     def agrees(self, found: Judged, *, margin: float = 0.1) -> bool:
-        """Whether the exact match ``found`` is no further than ``margin`` outside the seeds'."""
+        """Whether the exact match ``found`` is no further than ``margin`` outside the seeds'.
+
+        Below half of the lowest it does not agree, whatever the margin.
+        """
         lowest, highest = self.spread("exact")
-        return lowest - margin <= found.exact <= highest + margin
+        return max(lowest - margin, lowest / 2) <= found.exact <= highest + margin
 
 
 @cache
