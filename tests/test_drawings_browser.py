@@ -2,10 +2,8 @@
 
 import nbformat
 import pytest
-from playwright.sync_api import sync_playwright
 
 from tools.chapters import CHAPTERS, code_cells, drawings
-from tools.site_check import browser_path
 from transformer.book.drawings import Drawing, model_map, palette_sheet
 
 COLUMN = 358  # px, of a page on a phone 390 px wide
@@ -33,23 +31,16 @@ MEASURE = """() => [...document.querySelectorAll('svg')].map(svg => {
 
 
 @pytest.fixture(scope="module")
-def measured():
-    """What is wrong with each of some drawings, by day and by night."""
-    try:
-        path = browser_path()
-    except SystemExit as missing:
-        pytest.skip(str(missing))
+def measured(browser):
+    """What is wrong with each of some drawings."""
+    page = browser.new_page(viewport={"width": 390, "height": 844})
 
     def measured(*pictures):
         frames = "".join(f"<div style='width: {COLUMN}px'>{svg}</div>" for svg in pictures)
         page.set_content(f"<body style='margin: 0'>{frames}</body>")
         return page.evaluate(MEASURE)
 
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": 390, "height": 844})
-        yield measured
-        browser.close()
+    return measured
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)

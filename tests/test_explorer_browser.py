@@ -4,10 +4,9 @@ from itertools import pairwise
 
 import pytest
 import torch
-from playwright.sync_api import sync_playwright
 
 from tests.test_explorer import HOSTILE, SCALE, SOURCE, TARGET, cat, explored
-from tools.site_check import SCREENS, browser_path
+from tools.site_check import SCREENS
 from transformer.book.explorer import Explored, explore, from_model
 from transformer.config import TransformerConfig
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
@@ -20,18 +19,6 @@ PAGE = """<!DOCTYPE html><html lang="en" {attributes}><head><meta charset="utf-8
 <body style="margin: 8px">{body}</body></html>"""
 LEAKY = "div { width: auto !important }"  # the page's own styles stay outside
 LONG = [f"unbelievably{i}" for i in range(14)]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    try:
-        path = browser_path()
-    except SystemExit as missing:
-        pytest.skip(str(missing))
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(params=SCREENS, ids=lambda screen: f"{screen[0]}-{screen[1]}")
