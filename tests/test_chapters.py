@@ -14,7 +14,7 @@ import yaml
 from tests.second_edition import chapter_of, is_second_edition, printed, rules_for
 from tools.chapters import CHAPTERS, LEDGER, METADATA, ROOT, code_cells, set_up_source, stamp
 from tools.imports import python_of_cell
-from tools.ledger import CLAIM, ledger
+from tools.ledger import CLAIM, KIND, ledger
 from transformer.book.claims import anchor_of
 
 MEGABYTES = 1.5
@@ -250,6 +250,14 @@ def claimed(path):
     return [text for text in ticks if not text.startswith(("Your turn ", "Exercise "))]
 
 
+def test_each_claim_says_of_what_kind_it_is(notebook):
+    for cell in code_cells(notebook):
+        kinds = cell.metadata.get("claims", [])
+        assert all(map(KIND.fullmatch, kinds)), f"{cell.id}: {kinds}"
+        made = len(CLAIM.findall(printed(cell)))
+        assert len(kinds) == made, f"{cell.id} prints {made} claims, its metadata has {kinds}"
+
+
 def test_no_claim_is_made_twice():
     anchors = [anchor_of(text) for path in CHAPTERS for text in claimed(path)]
     assert len(set(anchors)) == len(anchors) > 0
@@ -257,6 +265,7 @@ def test_no_claim_is_made_twice():
 
 def test_the_ledger_lists_every_claim_once_and_nothing_else():
     page = LEDGER.read_text(encoding="utf-8")
-    linked = re.findall(r"^\| \d+\.\d+ \| \[.+\]\(#(claim-[a-z0-9-]+)\) \|$", page, flags=re.M)
+    row = r"^\| \d+\.\d+ \| \[.+\]\(#(claim-[a-z0-9-]+)\) \| .+ \|$"
+    linked = re.findall(row, page, flags=re.M)
     assert linked == [anchor_of(text) for path in CHAPTERS for text in claimed(path)]
     assert page == ledger(CHAPTERS), "the ledger is out of date: run make chapters"

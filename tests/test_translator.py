@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import re
+import sys
 
 import jaxtyping
 import nbformat
@@ -11,6 +12,8 @@ import torch
 from torch import nn
 
 from tools import translator_so_far
+from transformer import Transformer, TransformerConfig
+from transformer.book import translator
 from transformer.book.translator import (
     SENTENCES,
     Judged,
@@ -376,6 +379,51 @@ def test_the_rate_that_is_stored_is_the_best_and_no_edge_of_the_sweep():
             assert min(tried) < each["lr"] < max(tried), each["name"]
 
 
+# The model of chapter 9
+
+
+@pytest.fixture
+def weights(tmp_path, monkeypatch):
+    """Stores models for the time of a test."""
+    module = sys.modules["transformer.book.translator.trained"]
+    monkeypatch.setattr(module, "WEIGHTS", tmp_path / "weights")
+    return module
+
+
+def small_model(seed):
+    torch.manual_seed(seed)
+    return Transformer(TransformerConfig.tiny(7, 9, d_ff=8, max_len=16))
+
+
+def test_a_stored_model_comes_back_ready_to_translate(weights):
+    model = small_model(1)
+    weights.store_trained(model, 3)
+    found = weights.trained(3)
+    assert found.config == model.config
+    assert not found.training
+    assert next(found.parameters()).device.type == default_device().type
+    for new, old in zip(found.cpu().parameters(), model.parameters(), strict=True):
+        assert new.dtype == torch.float32
+        assert torch.equal(new, old.half().float())
+
+
+def test_a_seed_that_is_not_stored_is_refused(weights):
+    for seed in (10, 9):
+        weights.store_trained(small_model(0), seed)
+    with pytest.raises(ValueError, match=re.escape("seed must be one of [9, 10], got 3")):
+        weights.trained(3)
+
+
+def test_ten_models_are_stored_and_translate_as_their_row_says():
+    found = {seed: translator.trained(seed) for seed in range(10)}
+    assert len({found[seed].output.weight.sum().item() for seed in found}) == 10
+    own = next(row for row in results.all_stored() if row.chapter == 9 and not row.control)
+    for seed in (0, 1, 9):
+        judged = judge(found[seed])
+        assert own.agrees(judged, margin=0.01), seed
+        assert judged.both_right > 0.97
+
+
 # The tool
 
 
@@ -437,6 +485,23 @@ def test_the_tool_sweeps_then_trains_five_and_keeps_the_other_chapters(store, tr
     assert trained[:8] == [(lr, seed, 800) for lr in rates for seed in (100, 101)]
     assert trained[8:13] == [(0.008, seed, 800) for seed in range(5)]
     assert three["n_steps"] == 800
+
+
+def test_the_model_of_chapter_9_is_stored_ten_times(store, trained, weights, tmp_path):
+    imports = "from tests.test_translator import small_model"
+    own, other = ("lambda: small_model(0)", "lambda: small_model(1)")
+    made = f"translators = {{'own': ({own}, 900), 'control': ({other}, 900)}}"
+    for chapter in ("08", "09"):
+        path = notebook(
+            tmp_path / f"{chapter}_a_chapter.ipynb", imports=imports, translator_model=made
+        )
+        assert translator_so_far.main([str(path)]) == 0
+        assert weights.WEIGHTS.exists() == (chapter == "09")
+    assert trained[-15:-5] == [(0.008, seed, 900) for seed in range(10)]
+    assert sorted(p.name for p in weights.WEIGHTS.iterdir()) == sorted(
+        f"seed-{seed}.safetensors" for seed in range(10)
+    )
+    assert torch.equal(weights.trained(9).output.weight, small_model(0).output.weight.half())
 
 
 def test_rows_name_the_commit_where_there_is_one(monkeypatch, tmp_path):

@@ -1,6 +1,7 @@
 """The ledger: every claim that the chapters make, with a link to where it is executed."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,21 +12,37 @@ from transformer.book.claims import anchor_of
 
 # What the check of an exercise says of the solution is not a claim of the chapter's.
 CLAIM = re.compile(r"^✓ (?!(?:Your turn|Exercise) \d+\.\d+\b)(.+)$", flags=re.MULTILINE)
+KIND = re.compile(r"identity|theorem|experiment(, \d+ (seeds|models))?")
 HEAD = """\
 # Ledger of claims
 
 Each line is a claim: a sentence that a chapter states and tests, in the line of code behind the \
-link. Were it false, the chapter would stop there with an error. "For three seeds" means that it \
-was tested from three random starts and held for each. There are {n}; `make chapters` writes this \
-page from what the chapters print.
+link. Were it false, the chapter would stop there with an error. `make chapters` writes this page \
+from what the chapters print. There are three kinds of claims:
+
+| kind | how many | what the line of code does |
+|---|---|---|
+| identity | {identity} | computes one thing in two ways, or counts, and holds the results equal |
+| theorem | {theorem} | tests on examples what a proof, or the definition, says of all cases |
+| experiment | {experiment} | measures something that could have come out otherwise |
+
+"3 seeds" means that the experiment was made from three random starts, and that the sentence held \
+for each of them, or for their average.
 """
 
 
-def claims(notebook: NotebookNode) -> list[str]:
-    """What a chapter claims, in its order."""
-    outputs = (o for c in notebook.cells for o in c.get("outputs", []))
-    printed = "".join(o.text for o in outputs if o.output_type == "stream")
-    return CLAIM.findall(printed)
+def claims(notebook: NotebookNode) -> list[tuple[str, str]]:
+    """What a chapter claims, in its order, each with its kind, or "" where it has none.
+
+    The kinds stand in the metadata ``claims`` of the cell, in the order of what it prints.
+    """
+    found = []
+    for cell in notebook.cells:
+        outputs = (o for o in cell.get("outputs", []) if o.output_type == "stream")
+        texts = CLAIM.findall("".join(o.text for o in outputs))
+        kinds = [*cell.metadata.get("claims", []), *[""] * len(texts)]
+        found += zip(texts, kinds, strict=False)
+    return found
 
 
 def title(notebook: NotebookNode) -> str:
@@ -35,15 +52,16 @@ def title(notebook: NotebookNode) -> str:
 def ledger(paths: list[Path]) -> str:
     """The page ``appendix/ledger.md``, in Markdown."""
     chapters = [nbformat.read(path, as_version=4) for path in paths]
-    n = sum(len(claims(chapter)) for chapter in chapters)
-    return HEAD.format(n=n) + "".join(line for chapter in chapters for line in _section(chapter))
+    kinds = Counter(kind.split(",")[0] for chapter in chapters for _, kind in claims(chapter))
+    head = HEAD.format_map(kinds)
+    return head + "".join(line for chapter in chapters for line in _section(chapter))
 
 
 def _section(notebook: NotebookNode) -> Iterator[str]:
     if not claims(notebook):
         return
     chapter = title(notebook).partition(".")[0]
-    yield f"\n## Chapter {title(notebook)}\n\n| no. | claim |\n|---|---|\n"
-    for number, text in enumerate(claims(notebook), start=1):
+    yield f"\n## Chapter {title(notebook)}\n\n| no. | claim | kind |\n|---|---|---|\n"
+    for number, (text, kind) in enumerate(claims(notebook), start=1):
         words = re.sub(r"([\\`*_{}\[\]<>|$])", r"\\\1", text)
-        yield f"| {chapter}.{number} | [{words}](#{anchor_of(text)}) |\n"
+        yield f"| {chapter}.{number} | [{words}](#{anchor_of(text)}) | {kind} |\n"

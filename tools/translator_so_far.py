@@ -5,6 +5,8 @@ which leave a dictionary ``translators``: from a name to what makes a new model,
 translator first, then its controls. Each is trained with several learning rates and judged on the
 sentences to tune by, then trained anew with the best rate and judged on the test. An entry that is
 a pair, of what makes a model and a number of steps, is trained for so many instead of 800.
+
+Chapter 9's own translator is the one that later chapters use: its weights are stored for ten seeds.
 """
 
 import argparse
@@ -27,6 +29,7 @@ from tools.imports import python_of_cell
 from transformer.book.translator import Judged, corpus, judge, train_translator
 from transformer.book.translator.learning import N_STEPS
 from transformer.book.translator.results import RESULTS
+from transformer.book.translator.trained import store_trained
 from transformer.data.grammar import AlignedPair
 from transformer.files import replace_file
 from transformer.recurrent import EncoderDecoder
@@ -35,6 +38,7 @@ from transformer.runtime import default_device
 RATES = (0.003, 0.005, 0.008, 0.012)
 RECURRENT_RATES = (0.003, 0.005, 0.01, 0.02, 0.03)
 TUNING_SEEDS, SEEDS = (100, 101), range(5)
+KEPT, KEPT_SEEDS = 9, range(10)  # the chapter whose models are stored, and how many
 Factory = Callable[[], nn.Module]
 
 
@@ -56,16 +60,21 @@ def translators(path: Path) -> dict[str, tuple[Factory, int]]:
     return {name: each if isinstance(each, tuple) else (each, N_STEPS) for name, each in entries}
 
 
-def train_and_judge(
-    make: Factory, lr: float, seed: int, pairs: list[AlignedPair], *, n_steps: int
-) -> tuple[Judged, float]:
-    """A new model of this seed, trained and judged; and the CPU's seconds of its training."""
+def train(make: Factory, lr: float, seed: int, n_steps: int) -> tuple[nn.Module, float]:
+    """A new model of this seed, trained; and the CPU's seconds of its training."""
     torch.manual_seed(seed)
     model = make()
     _ = corpus().examples  # made before the clock starts
     start = time.process_time()
     train_translator(model, lr=lr, seed=seed, n_steps=n_steps)
-    seconds = time.process_time() - start
+    return model, time.process_time() - start
+
+
+def train_and_judge(
+    make: Factory, lr: float, seed: int, pairs: list[AlignedPair], *, n_steps: int
+) -> tuple[Judged, float]:
+    """How well a new model of this seed translates ``pairs``, and the seconds of its training."""
+    model, seconds = train(make, lr, seed, n_steps)
     return judge(model, pairs), seconds
 
 
@@ -156,6 +165,9 @@ def main(arguments: list[str] | None = None) -> int:
             exact = ", ".join(f"{seed['judged']['exact']:.3f}" for seed in row["seeds"])
             print(f"{chapter} {name}: lr {row['lr']}, right {exact}", flush=True)
             rows.append(row)
+            if chapter == KEPT and i == 0:
+                for seed in KEPT_SEEDS:
+                    store_trained(train(make, row["lr"], seed, n_steps)[0], seed)
         save(chapter, rows)
     return 0
 

@@ -3,6 +3,7 @@
 from transformer.book.translator.data import SENTENCES, Corpus, corpus
 from transformer.book.translator.learning import Judged, judge, train_translator, write
 from transformer.book.translator.results import Stored, results_so_far, stored
+from transformer.book.translator.trained import trained
 
 __all__ = [
     "SENTENCES",
@@ -14,5 +15,6 @@ __all__ = [
     "results_so_far",
     "stored",
     "train_translator",
+    "trained",
     "write",
 ]
