@@ -206,3 +206,4 @@ def test_the_map_lights_what_is_named_and_nothing_else():
     assert lit() == []
     assert lit("cross-attention") == [ROLES["query"].line]
     assert lit("+ positions") == [ROLES["position"].line] * 2
+    assert lit("encoder: + positions") == [ROLES["position"].line]

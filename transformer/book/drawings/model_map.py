@@ -9,6 +9,7 @@ DECODER += ("cross-attention", "Add & Norm", "feed-forward", "Add & Norm")
 DECODER += ("linear, softmax", "next word")
 LINES = ("memory", "loop", "encoder", "decoder")  # an arrow, another, and the two frames
 PARTS = tuple(dict.fromkeys((*ENCODER, *DECODER, *LINES)))
+IN_ENCODER = {f"encoder: {part}" for part in ENCODER}  # a part of this frame alone
 ROLE_OF = {"+ positions": "position", "next word": "loss", "linear, softmax": "loss"}
 ROLE_OF |= dict.fromkeys(("self-attention", "masked self-attention", "cross-attention"), "query")
 WORDS = ("source words", "target, shifted", "next word")  # these have no box
@@ -17,12 +18,13 @@ WORDS = ("source words", "target, shifted", "next word")  # these have no box
 def model_map(*lit: str, chapters: dict[str, str] | None = None) -> Drawing:
     """Figure 1 of Vaswani et al. (2017), from bottom to top, with the parts in ``lit`` coloured.
 
+    ``"Add & Norm"`` is lit in both frames, ``"encoder: Add & Norm"`` in the encoder's alone.
     ``chapters`` puts a label, such as a chapter's number, beside a part. Raises ValueError for a
     part that the map does not have.
     """
     labels = chapters or {}
-    for name, given in (("lit", lit), ("chapters", labels)):
-        if unknown := set(given) - set(PARTS):
+    for name, given, known in (("lit", lit, {*PARTS, *IN_ENCODER}), ("chapters", labels, PARTS)):
+        if unknown := set(given) - set(known):
             raise ValueError(f"{name} must name parts of the map, got {sorted(unknown)}")
     told = f"in colour: {', '.join(lit)}" if lit else "all in grey"
     d = Drawing(340, f"A map of the Transformer, encoder left, decoder right; {told}.")
@@ -49,7 +51,7 @@ def _stack(d: Drawing, x: int, frame: str, parts: tuple, lit: tuple, labels: dic
     d.text(x - 6, top - 9, frame, quiet=not on, bold=on, anchor="start")
     d.text(x + 138, top - 9, "× N", quiet=True, anchor="end")
     for i, (part, y) in enumerate(zip(parts, heights, strict=True)):
-        on, words = part in lit, part + _label(labels, part)
+        on, words = part in lit or f"{frame}: {part}" in lit, part + _label(labels, part)
         if part in WORDS:
             d.text(x + 66, y + 10, words, bold=on, quiet=not on)
         else:
