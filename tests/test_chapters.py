@@ -11,7 +11,7 @@ import nbformat
 import pytest
 import yaml
 
-from tests.second_edition import chapter_of, is_second_edition, printed, rules_for
+from tests.chapter_rules import chapter_of, printed, rules_for
 from tools.chapters import CHAPTERS, LEDGER, METADATA, ROOT, code_cells, set_up_source, stamp
 from tools.imports import python_of_cell
 from tools.ledger import CLAIM, KIND, ledger
@@ -22,11 +22,9 @@ PATH = re.compile(r"(?<![\w.:/])/(?:home|Users|root|tmp|var|usr|opt|mnt|content)
 
 
 NOTEBOOKS = {path: nbformat.read(path, as_version=4) for path in CHAPTERS}
-FIRST_EDITION = [path for path in CHAPTERS if not is_second_edition(NOTEBOOKS[path])]
 RULES = [
     pytest.param(path, rule, id=f"{path.stem}-{rule.__name__}")
     for path in CHAPTERS
-    if path not in FIRST_EDITION
     for rule in rules_for(NOTEBOOKS[path])
 ]
 
@@ -41,11 +39,6 @@ def notebook(path):
     return NOTEBOOKS[path]
 
 
-@pytest.fixture(params=FIRST_EDITION, ids=lambda path: path.stem)
-def first_edition(request):
-    return NOTEBOOKS[request.param]
-
-
 def markdown(notebook):
     return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
 
@@ -55,7 +48,7 @@ def tags(cell):
 
 
 @pytest.mark.parametrize(("path", "rule"), RULES)
-def test_keeps_the_rules_of_the_second_edition(path, rule):
+def test_keeps_the_rules(path, rule):
     assert list(rule(NOTEBOOKS[path])) == []
 
 
@@ -158,29 +151,11 @@ def test_knows_no_path_of_a_machine(notebook):
     assert str(Path.home()) not in text
 
 
-def test_cells_are_short(first_edition):
-    lines = sorted(len(cell.source.splitlines()) for cell in code_cells(first_edition))
-    assert lines[-1] <= 25
-    assert lines[len(lines) // 2] <= 8
-
-
 def test_outputs_are_compared_almost_everywhere(notebook):
     cells = code_cells(notebook)
     ignored = [cell.id for cell in cells if "nbval-ignore-output" in tags(cell)]
     assert len(ignored) < len(cells) / 5
     assert not any(re.search(r"#\s*(NBVAL|PYTEST_VALIDATE)_", cell.source) for cell in cells)
-
-
-def test_nothing_is_folded_but_solutions(first_edition):
-    allowed = {"nbval-ignore-output", "hide-cell"}
-    assert {tag for cell in code_cells(first_edition)[1:] for tag in tags(cell)} <= allowed
-
-
-def test_every_figure_has_words_for_those_who_do_not_see_it(first_edition):
-    for position, cell in enumerate(first_edition.cells):
-        if any("image/png" in output.get("data", {}) for output in cell.get("outputs", [])):
-            assert len(cell.metadata.mystnb.image.alt) > 40, cell.id
-            assert first_edition.cells[position + 1].source.startswith("**Figure "), cell.id
 
 
 def test_numbers_run_without_a_gap(path, notebook):
@@ -204,23 +179,6 @@ def test_numbers_that_are_named_exist(path, notebook):
     for kind, number in re.findall(r"\b(\w+) (\d+\.\d+)\b", text):
         if kind.lower() in kinds and number.startswith(f"{chapter}."):
             assert number in kinds[kind.lower()], f"{kind} {number}"
-
-
-def test_every_exercise_has_a_solution_that_runs(first_edition):
-    exercises = re.findall(r"^\*\*Exercise (\d+\.\d+)\.", markdown(first_edition), flags=re.M)
-    solutions = [cell for cell in code_cells(first_edition) if cell.id.startswith("solution-")]
-    assert [cell.source.splitlines()[0] for cell in solutions] == [
-        f"# @title Solution {number}" for number in exercises
-    ]
-    assert 4 <= len(exercises) <= 6
-    for cell in solutions:
-        assert "hide-cell" in tags(cell)
-        assert cell.metadata.cellView == "form"
-        assert claims_of(cell)
-
-
-def test_has_the_length_of_a_chapter(first_edition):
-    assert 2000 <= len(markdown(first_edition).split()) <= 4000
 
 
 def claims_of(cell):

@@ -3,8 +3,8 @@
 import nbformat
 import pytest
 
-from tests import second_edition
-from tests.second_edition import chapter_of, is_second_edition, rules_for
+from tests import chapter_rules
+from tests.chapter_rules import chapter_of, rules_for
 from tools.chapters import tidy
 from tools.ledger import claims, ledger
 
@@ -348,7 +348,6 @@ def a_solution_with_another_title(notebook):
 def test_the_small_chapter_keeps_every_rule():
     notebook = small_chapter()
     nbformat.validate(notebook)
-    assert is_second_edition(notebook)
     assert complaints(notebook) == {}
 
 
@@ -361,7 +360,7 @@ def test_a_broken_rule_is_found(change):
 
 
 def test_every_rule_is_broken():
-    rules = second_edition.OF_EVERY_CHAPTER + second_edition.NOT_OF_CHAPTER_0
+    rules = chapter_rules.OF_EVERY_CHAPTER + chapter_rules.NOT_OF_CHAPTER_0
     assert {rule.__name__ for rule in rules} == {rule for _, rule, _ in BROKEN.values()}
 
 
@@ -374,7 +373,6 @@ def test_chapter_0_has_fewer_rules():
     notebook.cells[1].source = "word " * 500
     assert complaints(notebook) == {}
     notebook.cells[3].id = "other"
-    assert is_second_edition(notebook)
     assert list(complaints(notebook)) == ["it_has_a_map", "drawings_have_words"]
 
 

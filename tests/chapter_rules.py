@@ -1,7 +1,6 @@
-"""The rules of a chapter of the second edition; each says what is wrong with a notebook.
+"""The rules of a chapter; each says what is wrong with a notebook.
 
-A chapter is of the second edition once it has a cell ``map``. CONTRIBUTING.md has the rules in
-words, and ``tests/test_second_edition.py`` breaks each of them.
+CONTRIBUTING.md has the rules in words, and ``tests/test_chapter_rules.py`` breaks each of them.
 """
 
 import ast
@@ -25,10 +24,6 @@ HINT = re.compile(r"<details>\s*<summary>[^<]*\bHint\b")
 EXERCISE = re.compile(r"^\*\*Exercise (\d+\.\d+)\.\*\*", flags=re.M)
 
 Rule = Callable[[NotebookNode], Iterator[str]]
-
-
-def is_second_edition(notebook: NotebookNode) -> bool:
-    return chapter_of(notebook) == 0 or any(cell.id == "map" for cell in notebook.cells)
 
 
 def chapter_of(notebook: NotebookNode) -> int:
