@@ -487,8 +487,9 @@ the ring is round a column: place.row(follow) if follow is not None ⇒
     place.column(follow) if follow is not None
 
 # book/drawings/model_map.py | test_drawings.py
-everything is lit: on, words = part in lit, ⇒ on, words = True,
-any name will do: if unknown := set(given) - set(PARTS): ⇒ if unknown := set():
+everything is lit: on, words = part in lit or ⇒ on, words = True or
+the decoder's part is lit as well: f"{frame}: {part}" in lit ⇒ f"encoder: {part}" in lit
+any name will do: if unknown := set(given) - set(known): ⇒ if unknown := set():
 
 # book/translator/learning.py | test_translator.py
 learning rate a step late: rate_of(step + 1) ⇒ rate_of(max(step, 1))

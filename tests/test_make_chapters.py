@@ -110,13 +110,18 @@ def test_labels_a_chapter_that_is_fresh(book, capsys):
 def test_writes_the_ledger_of_what_was_claimed(book):
     notebook = read(book)
     notebook.cells[2].source = "print('✓ one_1 is odd\\n✗ two is\\n✓ three, too')"
+    notebook.cells[2].metadata["claims"] = ["theorem", "experiment, 3 seeds"]
     nbformat.write(notebook, book)
     chapters.main([])
-    assert chapters.LEDGER.read_text(encoding="utf-8").endswith(
-        "## Chapter 1. Small\n\n| no. | claim |\n|---|---|\n"
-        "| 1.1 | [one\\_1 is odd](#claim-one-1-is-odd) |\n"
-        "| 1.2 | [three, too](#claim-three-too) |\n"
+    page = chapters.LEDGER.read_text(encoding="utf-8")
+    assert page.endswith(
+        "## Chapter 1. Small\n\n| no. | claim | kind |\n|---|---|---|\n"
+        "| 1.1 | [one\\_1 is odd](#claim-one-1-is-odd) | theorem |\n"
+        "| 1.2 | [three, too](#claim-three-too) | experiment, 3 seeds |\n"
     )
+    assert [f"| {kind} | {n} |" in page for kind, n in (("theorem", 1), ("identity", 0))] == [
+        True
+    ] * 2
 
 
 def test_writes_the_palette_of_the_notation(book):
