@@ -43,7 +43,7 @@ def main(url: str) -> int:
     )  # fmt: skip
     for name in filter(None, listed.stdout.split("\0")):
         path = ROOT / name
-        if path.suffix == ".png" or not path.is_file():
+        if path.suffix in (".png", ".safetensors") or not path.is_file():
             continue
         text = path.read_bytes().decode()
         if (after := renamed(text, old, new)) != text:
