@@ -12,6 +12,8 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads and forked process
 import pytest
 from hypothesis import settings
 
+from tools.needs import lacking
+
 settings.register_profile("book", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("book")
 
@@ -23,6 +25,8 @@ def pytest_configure(config):
 
 
 def pytest_runtest_setup(item):
+    if reason := lacking(item.path):
+        pytest.skip(reason)
     if item.get_closest_marker("cuda"):
         import torch
 

@@ -263,6 +263,22 @@ no bos: [BOS_ID, *tgt_tokenizer ⇒ [*tgt_tokenizer
 bad lines not numbered: left_out=tuple(left_out) ⇒ left_out=()
 long pairs not numbered: unknown, tuple(left_out)) ⇒ unknown)
 
+# data/multi30k.py | test_multi30k.py -k 'not chapter'
+any file is good enough: if got == wanted: ⇒ if True:
+a wrong file is kept: if fault is None: ⇒ if True:
+the variable is not looked at: folder or os.environ.get(VARIABLE) ⇒ folder
+the variable comes before the folder: folder or os.environ.get(VARIABLE) ⇒
+    os.environ.get(VARIABLE) or folder
+fetched though it was not asked for: if not download: ⇒ if False:
+fetched again though it is there: _fetch(list(faults), ⇒ _fetch(list(FILES),
+English for German: for side in ("de", "en") ⇒ for side in ("en", "de")
+a silent server is waited for: timeout=timeout) as answer ⇒ timeout=60) as answer
+a file without end is read: answer.read(min(left, 1 << 16)) ⇒ answer.read(1 << 16)
+no network is a traceback: except (OSError, HTTPException) ⇒ except HTTPException
+the bar counts files that are there: for name in names) ⇒ for name in FILES)
+the bar is never silent: {} if progress else ⇒ {} if True else
+the bar is silent where the variable has no say: {"disable": True}  # ⇒ {"disable": False}  #
+
 # decoding/translate.py | test_translate.py
 translations in order of length: zip(rows, tokens.cpu() ⇒ zip(sorted(rows), tokens.cpu()
 cut off after 5 tokens more: src.size(1) + 50 ⇒ src.size(1) + 5

@@ -109,6 +109,19 @@ def test_a_cell_that_fails_and_a_tick_that_is_lost(rehearse, capsys):
     assert wrong[2:] == ["    cell lost: committed is ['✓ lost'], but it prints []"]
 
 
+def test_a_chapter_without_its_data_is_skipped_with_the_reason(rehearse, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(rehearsal, "lacking", lambda path: asked.append(path.name) or "no data")
+    assert rehearse(["02_bad.ipynb"]) == 0
+    assert capsys.readouterr().out.splitlines()[1:] == ["02_bad.ipynb: skipped", "    no data"]
+    assert asked == ["02_bad.ipynb"]
+
+
+def test_the_kernel_knows_the_folder_of_the_data(monkeypatch):
+    monkeypatch.setenv("MULTI30K", "/a b/data")
+    assert rehearsal.variables(Path(sys.executable), Path("/book"))["MULTI30K"] == "/a b/data"
+
+
 def test_a_chapter_that_is_not_committed(rehearse, book, capsys):
     nbformat.write(notebook(), book / "chapters" / "03_new.ipynb")
     with pytest.raises(SystemExit):

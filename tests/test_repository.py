@@ -1,14 +1,19 @@
 """The repository is named once, in _config.yml; everything else repeats it."""
 
+import gzip
+import hashlib
 import re
 import subprocess
 import tomllib
+from pathlib import Path
 
 import pytest
 import yaml
 
 from tools.chapters import ROOT, repository
+from tools.needs import lacking
 from tools.repository import main, parts, renamed
+from transformer.data.multi30k import FILES, multi30k
 
 OWNER, NAME = parts(repository())
 
@@ -46,6 +51,58 @@ def test_no_file_names_another():
         if path.is_file():
             text = path.read_bytes().decode(errors="replace")  # pictures and weights, too
             assert set(pattern.findall(text)) <= own, path.name
+
+
+QUOTED = 60  # sentences of Multi30k that chapter 11 may show, and sources beside their references
+LONG = re.compile(r"\w[\w ,]{29,}")  # what is shorter may be anybody's
+
+
+def quoted(paths, sentences):
+    """Those of ``sentences`` that stand in a file, plain or packed; the short are left out."""
+    starts = {at[0].strip(): sentence for sentence in sentences if (at := LONG.match(sentence))}
+    found = set()
+    for path in paths:
+        data = path.read_bytes()
+        data = gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+        text = re.sub(r"\\[nt]|<[^>]*>|[<>]", "\n", data.decode(errors="replace"))
+        found |= starts.keys() & {run.strip() for run in LONG.findall(text)}
+    return {starts[start] for start in found}
+
+
+def test_no_file_of_multi30k_is_committed():
+    sums = {wanted for _, wanted in FILES.values()}
+    for path in tracked():
+        if path.is_file():
+            assert path.name not in FILES
+            assert hashlib.sha256(path.read_bytes()).hexdigest() not in sums, path.name
+
+
+def test_what_is_quoted_is_found(tmp_path):
+    sentences = ["Zwei Männer, die lange auf einer Bank sitzen.", "A dog.", "A man on a bench " * 3]
+    contents = {
+        "text": b"x\n%s\n",
+        "packed": None,
+        "notebook": b'{"text": ["de  \\t%s\\n"]}',
+        "page": b"<td>%s</td>",
+        "table": b"| %s |",
+    }
+    for name, content in contents.items():
+        for sentence in sentences:
+            line = sentence.encode()
+            packed = gzip.compress(line + b"\n") if content is None else content % line
+            (tmp_path / name).write_bytes(packed)
+            expected = set() if sentence == "A dog." else {sentence}
+            assert quoted([tmp_path / name], sentences) == expected, name
+    (tmp_path / "other").write_text("Drei Männer, die lange auf einer Bank sitzen.", "utf-8")
+    assert quoted([tmp_path / "other"], sentences) == set()
+
+
+def test_no_more_of_multi30k_is_committed_than_is_quoted():
+    if reason := lacking(Path("11_translation.ipynb")):
+        pytest.skip(reason)
+    sentences = [sentence for pairs in multi30k() for pair in pairs for sentence in pair]
+    found = quoted([path for path in tracked() if path.is_file()], sentences)
+    assert len(found) <= QUOTED, sorted(found)
 
 
 def test_a_new_name_reaches_everything(tmp_path, monkeypatch, capsys):

@@ -20,6 +20,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
 from tools.chapters import ROOT, code_cells, repository
+from tools.needs import lacking
 
 GIVEN = ("torch", "numpy", "matplotlib", "ipykernel")  # of what Colab has, all that chapters need
 LIMIT = 300  # seconds a cell
@@ -137,6 +138,9 @@ def main(arguments: list[str] | None = None) -> int:
         if options.cuda and (torch := output_of(environment / "bin/python", "-c", CUDA).strip()):
             sys.exit(f"CUDA is not visible to PyTorch {torch}, which pip installs here.")
         for each in names:
+            if reason := lacking(chapters[each]):
+                print(f"{each}: skipped\n    {reason}", flush=True)
+                continue
             start = time.perf_counter()
             wrong = rehearse(chapters[each], environment, book)
             line = f"{each}: {'failed' if wrong else 'ok'}, {time.perf_counter() - start:.0f} s"
