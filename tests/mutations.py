@@ -521,6 +521,74 @@ lowest for highest: return min(values), max(values) ⇒ return max(values), max(
 any run agrees: <= highest + margin ⇒ <= 1
 longer training not said: "" if row.n_steps == N_STEPS else ⇒ "" if True else
 
+# family/config.py | test_family.py
+a head as wide as one of the keys: return self.d_model // self.n_heads ⇒
+    return self.d_model // self.n_key_heads
+
+# family/parts.py | test_family.py
+root mean square without eps: self.weight.to(x.dtype), self.eps) ⇒ self.weight.to(x.dtype), 0.0)
+gain of another precision: self.weight.to(x.dtype) ⇒ self.weight
+gate and value exchanged: F.silu(self.W_1(x)) * self.W_3(x) ⇒ self.W_1(x) * F.silu(self.W_3(x))
+no gate: F.silu(self.W_1(x)) * self.W_3(x) ⇒ F.silu(self.W_1(x))
+groups interleaved: x.repeat_interleave(self.group, dim=1) ⇒ x.repeat(1, self.group, 1, 1)
+any base is 10,000: / theta ** (pairs / d_k) ⇒ / 10_000.0 ** (pairs / d_k)
+
+# family/stack.py | test_family.py test_decoder_only.py
+norms all with one eps | test_family_hugging_face.py: eps=config.norm_eps ⇒ eps=1e-5
+GELU exact for all | test_family_hugging_face.py:
+    partial(F.gelu, approximate="tanh"),  # GPT-2's ⇒ F.gelu,
+GELU by tanh for all | test_family_hugging_face.py: "gelu": F.gelu,  # x Φ(x), exactly ⇒
+    "gelu": partial(F.gelu, approximate="tanh"),
+gated networks lose their biases: GatedFeedForward(c.d_model, c.d_ff, bias=c.bias) ⇒
+    GatedFeedForward(c.d_model, c.d_ff)
+attention always has biases: {"bias": config.bias, "positions": positions} ⇒
+    {"positions": positions}
+no √d_model: if c.position == "sinusoidal" else 1.0 ⇒ if False else 1.0
+embeddings not normalised: make_norm(c) if c.norm_order == "post" else ⇒ nn.Identity() if True else
+no last norm: make_norm(config) if config.norm_order == "pre" else ⇒ nn.Identity() if True else
+all tokens of segment 0: if types is None else types) ⇒ if True else types)
+all blocks share the first cache: zip(blocks, caches, strict=True) ⇒
+    zip(blocks, [caches[0]] * len(blocks), strict=True)
+blocks never drop out: dropout=config.dropout, norm=config.norm_order ⇒ norm=config.norm_order
+
+# family/decoder_only.py | test_decoder_only.py
+no causal mask: mask = words & causal_mask(T, device=tokens.device) ⇒ mask = words
+padding has a place: words[:, 0, 0].long().cumsum(dim=-1) ⇒ (tokens == tokens).long().cumsum(dim=-1)
+padding seen by the steps: self.run(x, state.words, state.caches) ⇒ self.run(x, None, state.caches)
+steps stand after the padding, too: state.words.sum(dim=-1)[:, 0], state.length + 1 ⇒
+    state.words.new_full((len(tokens), 1), state.length, dtype=torch.long), state.length + 1
+tables not tied | test_family.py: self.output.weight = self.embedding.tokens.weight ⇒ pass
+any part is thought to take a cache: return all(map(takes_cache, [*self.blocks, *attentions])) ⇒
+    return True
+padding of other texts: self.words = self.words[rows] ⇒ pass
+the longest text refused: if length > self.max_len: ⇒ if length >= self.max_len:
+another pad_id seen: T, words = tokens.size(1), padding_mask(tokens, self.pad_id) ⇒
+    T, words = tokens.size(1), padding_mask(tokens)
+
+# family/encoder_only.py | test_family.py
+head without its norm: self.output(self.norm(self.activation(self.W(x)))) ⇒
+    self.output(self.activation(self.W(x)))
+head without GELU: self.norm(self.activation(self.W(x))) ⇒ self.norm(self.W(x))
+padding seen: self.run(x, padding_mask(tokens, self.pad_id)) ⇒ self.run(x, None)
+pooler of the last token: torch.tanh(self.W(x[:, 0])) ⇒ torch.tanh(self.W(x[:, -1]))
+
+# family/masking.py | test_family.py
+all that is asked for is hidden: asked & (fate < 0.8) ⇒ asked
+none stays: tokens.where(~asked | (fate >= 0.9), other) ⇒ tokens.where(~asked, other)
+nothing replaced: tokens.where(~asked | (fate >= 0.9), other) ⇒ tokens
+specials asked for: < share) & is_word[tokens] ⇒ < share)
+every word is a label: tokens.masked_fill(~asked, pad_id) ⇒ tokens
+
+# family/hugging_face.py | test_family_hugging_face.py
+GPT-2's layers as they are stored: x = x.mT if ".c_" in name and x.dim() == 2 else x ⇒ pass
+queries, keys and values in another order: ["qkv".index( ⇒ ["kqv".index(
+halves not interleaved: return halves.transpose(1, 2).flatten(0, 2) ⇒ return x
+only queries turned: re.search("W_[qk]", ours) ⇒ re.search("W_q", ours)
+a copy that differs: if x is not None and not torch.equal ⇒ if False and not torch.equal
+left over and not said: if missing or left: ⇒ if missing:
+old norms not known: "gamma": "weight", "beta": "bias" ⇒ "gamma": "gamma", "beta": "beta"
+any rotation loaded: if kind != "default": ⇒ if False:
+
 # book/explorer/page.py | test_explorer.py
 words as markup: escape(word)}</th>' ⇒ word}</th>'
 sentences that end the script: .replace("<", "\\u003c") ⇒

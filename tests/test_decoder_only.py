@@ -1,23 +1,37 @@
-"""A model without a source trains and decodes with the package as it is."""
+"""Models without a source train and decode as those with one do."""
 
 import math
 
 import pytest
 import torch
+from torch import nn
 from torch.testing import assert_close
 
-from tests.decoder_only import DecoderOnly
 from tests.test_model import shaken
 from transformer.data.batches import TextBatch
 from transformer.decoding import beam_search, greedy_decode, sample
+from transformer.decoding.protocol import Decodable, Selectable
+from transformer.family import DecoderOnly, FamilyConfig
+from transformer.multihead import MultiHeadAttention, record_attention
 from transformer.training import evaluate_loss, fit, warmup_schedule
+from transformer.training.protocol import Trainable
 
 ENDS = {"eos_id": 2, "max_len": 6}
+SIZES = {"d_model": 16, "n_heads": 4, "n_layers": 2, "d_ff": 24, "max_len": 20, "dropout": 0.0}
+CONFIGS = {
+    "gpt2": FamilyConfig.gpt2(11, **SIZES),
+    "modern": FamilyConfig.modern(11, n_key_heads=2, **SIZES),
+    "paper": FamilyConfig(
+        11, position="sinusoidal", norm_order="post", feed_forward="relu", **SIZES
+    ),
+    "without": FamilyConfig(11, position="none", bias=False, tie_embeddings=False, **SIZES),
+}
+KINDS = pytest.mark.parametrize("kind", CONFIGS)
 
 
-def model():
+def model(kind):
     torch.manual_seed(0)
-    return shaken(DecoderOnly())
+    return shaken(DecoderOnly(CONFIGS[kind]))
 
 
 def prompts():
@@ -27,22 +41,35 @@ def prompts():
     return tokens
 
 
-def test_a_changed_token_changes_no_earlier_logit():
-    made, tokens = model(), prompts()
+@KINDS
+def test_a_changed_token_changes_no_earlier_logit(kind):
+    made, tokens = model(kind), prompts()
     before = made(tokens)
-    changed = tokens.clone()
-    changed[0, 3] = 3 + changed[0, 3] % 8
-    after = made(changed)
-    assert torch.equal(after[0, :3], before[0, :3])
-    assert (after[0, 3:] != before[0, 3:]).any()
+    for t in range(5):
+        changed = tokens.clone()
+        changed[0, t] = 3 + (changed[0, t] - 2) % 8
+        after = made(changed)
+        assert torch.equal(after[0, :t], before[0, :t])
+        assert (after[0, t:] != before[0, t:]).any(dim=-1).all()
+        assert torch.equal(after[1:], before[1:])
 
 
-@pytest.mark.parametrize("first", [1, torch.tensor([4, 5, 6, 7])])
-def test_cached_decoding_from_prompts_is_decoding_without(first):
-    made, ends = model(), {**ENDS, "bos_id": first}
+@KINDS
+def test_padding_on_either_side_changes_nothing(kind):
+    made, tokens = model(kind), prompts()[:1]
+    alone = made(tokens)
+    for left, right in ((1, 0), (4, 0), (0, 3), (2, 1)):
+        padded = nn.functional.pad(tokens, (left, right))
+        assert_close(made(padded)[:, left : left + 5], alone, rtol=0, atol=1e-6)
+
+
+@KINDS
+@pytest.mark.parametrize("first", [1, torch.tensor([4, 5, 6, 7])], ids=["one", "each its own"])
+def test_cached_decoding_from_prompts_is_decoding_without(kind, first):
+    made, ends = model(kind), {**ENDS, "bos_id": first}
     for search in (greedy_decode, beam_search):
         cached, whole = (search(made, prompts(), use_cache=c, **ends) for c in (True, False))
-        assert_close(cached, whole, rtol=0, atol=1e-5)
+        assert_close(cached, whole, rtol=0, atol=1e-9)
     draws = [
         sample(made, prompts(), use_cache=c, generator=torch.Generator().manual_seed(0), **ends)
         for c in (True, False)
@@ -50,8 +77,19 @@ def test_cached_decoding_from_prompts_is_decoding_without(first):
     assert torch.equal(*draws)
 
 
-def test_a_prompt_goes_on_as_it_would_alone_and_with_its_last_word_as_the_first_token():
-    made, tokens = model(), prompts()[:3]
+@KINDS
+def test_steps_give_the_logits_of_the_whole(kind):
+    made, written = model(kind), torch.randint(3, 11, (4, 6))
+    state = made.start_decoding(prompts(), max_len=6)
+    steps = torch.stack([made.decode_next(y, state) for y in written.unbind(1)], dim=1)
+    whole = made.decode(written, made.encode(prompts()))
+    assert_close(steps, whole, rtol=0, atol=1e-12)
+    assert state.length == 11
+
+
+@KINDS
+def test_a_prompt_goes_on_as_it_would_alone_and_with_its_last_word_as_the_first_token(kind):
+    made, tokens = model(kind), prompts()[:3]
     together = greedy_decode(made, tokens[:, :-1], bos_id=tokens[:, -1], **ENDS)
     for prompt, row in zip(tokens, together, strict=True):
         words = prompt[prompt != 0]
@@ -61,8 +99,9 @@ def test_a_prompt_goes_on_as_it_would_alone_and_with_its_last_word_as_the_first_
             alone = torch.cat([alone, y[None, None]], dim=1)
 
 
-def test_without_any_prompt_it_begins_with_the_first_token():
-    made, nothing = model(), torch.empty(2, 0, dtype=torch.long)
+@KINDS
+def test_without_any_prompt_it_begins_with_the_first_token(kind):
+    made, nothing = model(kind), torch.empty(2, 0, dtype=torch.long)
     cached, whole = (
         greedy_decode(made, nothing, bos_id=1, use_cache=c, **ENDS) for c in (True, False)
     )
@@ -70,9 +109,82 @@ def test_without_any_prompt_it_begins_with_the_first_token():
 
 
 def test_keys_of_a_group_are_kept_once():
-    made = model()
-    state = made.start_decoding(prompts(), max_len=3)
-    assert {tuple(cache.keys.shape) for cache in state.caches} == {(4, 2, 8, 4)}
+    for kind, n_key_heads in (("modern", 2), ("gpt2", 4)):
+        state = model(kind).start_decoding(prompts(), max_len=3)
+        assert {tuple(cache.keys.shape) for cache in state.caches} == {(4, n_key_heads, 8, 4)}
+
+
+def test_a_state_keeps_the_texts_that_go_on():
+    made, rows = model("gpt2"), torch.tensor([2, 0, 2])
+    state, alone = (made.start_decoding(p, max_len=3) for p in (prompts(), prompts()[rows]))
+    state.select(rows)
+    for y in (torch.tensor([3, 4, 5]), torch.tensor([6, 7, 8])):
+        assert_close(made.decode_next(y, state), made.decode_next(y, alone))
+    assert isinstance(state, Selectable)
+
+
+def test_has_what_training_and_decoding_ask_for():
+    made = model("modern")
+    assert isinstance(made, Decodable)
+    assert isinstance(made, Trainable)
+    assert isinstance(made.encode(prompts()), Selectable)
+    assert (made.pad_id, made.max_len, made.tgt_vocab_size) == (0, 20, 11)
+
+
+def test_padding_may_have_any_id():
+    made = shaken(DecoderOnly(CONFIGS["gpt2"].replace(pad_id=1)))
+    padded = prompts().masked_fill(prompts() == 0, 1)
+    assert_close(made(padded)[1:2, 2:], made(padded[1:2, 2:]), rtol=0, atol=1e-12)
+    assert 1 not in greedy_decode(made, padded, bos_id=3, eos_id=2, max_len=1)
+
+
+class Strange(nn.Module):
+    """Attention from elsewhere, which knows no cache."""
+
+    def __init__(self, attention):
+        super().__init__()
+        self.attention = attention
+
+    def forward(self, query, key, value, mask=None):
+        return self.attention(query, key, value, mask)
+
+
+def test_attention_that_takes_no_cache_decodes_without():
+    made = model("gpt2")
+    expected = greedy_decode(made, prompts(), bos_id=1, **ENDS)
+    assert made.takes_cache
+    made.blocks[1].attention = Strange(made.blocks[1].attention)
+    assert not made.takes_cache
+    assert torch.equal(greedy_decode(made, prompts(), bos_id=1, **ENDS), expected)
+
+
+@KINDS
+def test_maps_of_every_attention(kind):
+    made = model(kind)
+    with record_attention(made) as maps:
+        recorded = made(prompts()[:2])
+    assert_close(recorded, made(prompts()[:2]), rtol=0, atol=1e-10)
+    assert list(maps) == ["blocks.0.attention", "blocks.1.attention"]
+    for weights in maps.values():
+        assert weights.shape == (2, 4, 5, 5)
+        assert (weights.triu(1) == 0).all()
+        assert (weights[1, :, :, :2] == 0).all()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_refuses_tokens_and_lengths():
+    made, tokens = model("modern"), prompts()
+    for call in (made, lambda src: made.start_decoding(src, max_len=2)):
+        with pytest.raises(ValueError, match="must hold ids from 0 to 10, got 11"):
+            call(tokens + 1)
+    with pytest.raises(ValueError, match="tokens must be no longer than max_len = 20, got 25"):
+        made(tokens.repeat(1, 5))
+    with pytest.raises(ValueError, match="prompt and max_len together must be at most 20, got 21"):
+        made.start_decoding(tokens, max_len=16)
+    longest = made.start_decoding(tokens, max_len=15)
+    for y in range(15):
+        made.decode_next(tokens[:, 0], longest)
+        assert longest.length == 6 + y
 
 
 def counting(i):
@@ -83,11 +195,12 @@ def counting(i):
     return TextBatch(torch.cat([ones, numbers, 2 * ones], dim=1))
 
 
-def test_learns_to_count_resumes_and_counts_on(tmp_path):
+@pytest.mark.parametrize("kind", ["gpt2", "modern"])
+def test_learns_to_count_resumes_and_counts_on(kind, tmp_path):
     options = {"schedule": warmup_schedule(1e-2, warmup=20), "progress": False, "device": "cpu"}
     options |= {"smoothing": 0.0}
     torch.manual_seed(0)
-    made, again = DecoderOnly(), DecoderOnly()
+    made, again = DecoderOnly(CONFIGS[kind]), DecoderOnly(CONFIGS[kind])
     before = evaluate_loss(made, [counting(1000)])
     fit(made, counting, n_steps=120, run=tmp_path, save_every=60, **options)
     after = evaluate_loss(made, [counting(1000)])
@@ -101,3 +214,10 @@ def test_learns_to_count_resumes_and_counts_on(tmp_path):
     prompt = torch.tensor([[1, 5, 6], [1, 9, 10]])
     written = greedy_decode(made, prompt, bos_id=torch.tensor([7, 3]), eos_id=2, max_len=5)
     assert written.tolist() == [[8, 9, 10, 2], [4, 5, 6, 2]]
+
+
+def test_every_part_drops_out_and_all_attention_is_the_packages():
+    made = DecoderOnly(CONFIGS["gpt2"].replace(dropout=0.25))
+    rates = [m.p for m in made.modules() if type(m).__name__ == "Dropout"]
+    assert rates == [0.25] * (1 + 2 * 2)  # the embedding, two sub-layers in two blocks
+    assert sum(isinstance(m, MultiHeadAttention) for m in made.modules()) == 2

@@ -10,11 +10,13 @@ import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensor
 
-from tests.decoder_only import DecoderOnly
 from tests.fake_gpu import GPU, fake_gpu, moved
+from tests.test_decoder_only import CONFIGS
 from tests.test_model import SRC, TGT, config
 from transformer.data.batches import make_batch
 from transformer.decoding import beam_search, greedy_decode, sample
+from transformer.family import DecoderOnly, EncoderOnly, FamilyConfig
+from transformer.family.encoder_only import Pooler
 from transformer.masks import causal_mask, padding_mask
 from transformer.model import Transformer
 from transformer.multihead import record_attention
@@ -98,13 +100,37 @@ def test_recorded_attention_stays_on_the_gpu(position):
     assert {weights.device for weights in maps.values()} == {GPU}
 
 
-def test_a_model_without_a_source_stays_on_the_gpu():
-    model, prompt = moved(DecoderOnly()), words(SRC)
-    assert model(prompt).device == GPU
+@pytest.mark.parametrize("kind", ["gpt2", "modern"])
+def test_a_model_without_a_source_stays_on_the_gpu(kind):
+    model, prompt = moved(DecoderOnly(CONFIGS[kind])), words(SRC)
+    logits = model(prompt)
+    assert logits.device == GPU
+    assert smoothed_cross_entropy(logits, prompt).device == GPU
     state = model.start_decoding(prompt, max_len=T)
     for _ in range(T):
         assert model.decode_next(words(prompt[:, 0]), state).device == GPU
-    assert greedy_decode(model, prompt, **ENDS).device == GPU
+    state.select(torch.zeros(2, dtype=torch.long, device=GPU))
+    assert (state.words.device, len(state.words)) == (GPU, 2)
+    for use_cache in (True, False):
+        assert greedy_decode(model, prompt, use_cache=use_cache, **ENDS).device == GPU
+
+
+def test_a_prompt_on_the_cpu_is_found():
+    model, prompt = moved(DecoderOnly(CONFIGS["modern"])), words(SRC)
+    state = model.start_decoding(prompt, max_len=T)
+    state.words = state.words.to("cpu")
+    with pytest.raises(RuntimeError, match="device"):
+        model.decode_next(words(prompt[:, 0]), state)
+
+
+def test_an_encoder_alone_stays_on_the_gpu():
+    sizes = {"d_model": 16, "n_heads": 4, "n_layers": 2, "d_ff": 24, "max_len": 20}
+    encoder = EncoderOnly(FamilyConfig.bert(20, **sizes))
+    encoder.pooler = Pooler(16)
+    model, tokens = moved(encoder).train(), words(SRC)
+    assert model(tokens).device == GPU
+    vectors = model.encode(tokens, words(SRC))
+    assert (vectors.device, model.pooler(vectors).device) == (GPU, GPU)
 
 
 def test_a_batch_moves_whole():

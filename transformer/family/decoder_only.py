@@ -1,0 +1,111 @@
+"""A decoder without an encoder: GPT, and the models of today (chapter 14)."""
+
+from collections.abc import Sequence
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor, nn
+
+from transformer.cache import DecodingState, KeyValueCache, Rows, takes_cache
+from transformer.checks import check_positive
+from transformer.family.config import FamilyConfig
+from transformer.family.stack import Stack, initialise
+from transformer.masks import causal_mask, padding_mask
+
+
+class DecoderOnly(Stack):
+    """p(token | the tokens before it): a stack of blocks under the causal mask; chapter 14.
+
+    Radford et al. (2018), Eq. 2. ``model(tokens)`` gives the logits of the token after each; those
+    equal to ``config.pad_id`` are padding, which nothing attends to and no position is counted
+    for. Decoding (chapter 10) goes on from prompts, which are padded on the left.
+    """
+
+    def __init__(self, config: FamilyConfig):
+        super().__init__(config)
+        self.output = nn.Linear(config.d_model, config.vocab_size, bias=False)
+        initialise(self.output)
+        if config.tie_embeddings:
+            self.output.weight = self.embedding.tokens.weight
+
+    @property
+    def tgt_vocab_size(self) -> int:
+        return self.config.vocab_size
+
+    @property
+    def takes_cache(self) -> bool:
+        """Whether all attention takes a cache; parts from elsewhere may not."""
+        attentions = [getattr(block, "attention", block) for block in self.blocks]
+        return all(map(takes_cache, [*self.blocks, *attentions]))
+
+    def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T vocab_size"]:
+        """Raises ValueError for ids outside the vocabulary and lengths past ``max_len``."""
+        self.check(tokens)
+        return self.read(tokens)
+
+    def read(
+        self, tokens: Int[Tensor, "B T"], caches: Sequence[KeyValueCache] | None = None
+    ) -> Float[Tensor, "B T vocab_size"]:
+        """The logits after each token, unchecked; ``caches``, if any, are empty and keep them."""
+        T, words = tokens.size(1), padding_mask(tokens, self.pad_id)  # (B, 1, 1, T)
+        where = (words[:, 0, 0].long().cumsum(dim=-1) - 1).clamp(min=0)  # (B, T)
+        mask = words & causal_mask(T, device=tokens.device)  # (B, 1, T, T)
+        return self.output(self.run(self.embedding(tokens, where, T), mask, caches))
+
+    def encode(self, src: Int[Tensor, "B P"]) -> "Written":
+        """The prompts, as what decoding without a cache reads anew at each step."""
+        return Written(src)
+
+    def decode(self, tgt: Int[Tensor, "B T"], memory: "Written") -> Float[Tensor, "B T vocab_size"]:
+        """The logits after each token of ``tgt``, which follows the prompt."""
+        return self(torch.cat([memory.tokens, tgt], dim=1))[:, memory.tokens.size(1) :]
+
+    def start_decoding(self, src: Int[Tensor, "B P"], *, max_len: int) -> "Prompted":
+        """Reads the prompts at once, and makes room for ``max_len`` tokens more; chapter 10."""
+        check_positive(max_len=max_len)
+        length = src.size(1) + max_len
+        if length > self.max_len:
+            raise ValueError(
+                f"the prompt and max_len together must be at most {self.max_len}, got {length}"
+            )
+        caches = [KeyValueCache(length) for _ in self.blocks]
+        if src.size(1):
+            self.check(src, "src")
+            self.read(src, caches)
+        return Prompted(padding_mask(src, self.pad_id), caches)
+
+    def decode_next(
+        self, tokens: Int[Tensor, " B"], state: "Prompted"
+    ) -> Float[Tensor, "B vocab_size"]:
+        """The logits after one more token of each text; ``state`` grows by it.
+
+        The tokens are not checked: they are what the last step's logits chose.
+        """
+        where, length = state.words.sum(dim=-1)[:, 0], state.length + 1  # (B, 1)
+        state.words = torch.cat([state.words, state.words.new_ones(len(tokens), 1, 1, 1)], dim=-1)
+        x = self.embedding(tokens[:, None], where, length)
+        return self.output(self.run(x, state.words, state.caches))[:, 0]
+
+
+class Written:
+    """A prompt, as the memory of decoding without a cache; chapter 14."""
+
+    def __init__(self, tokens: Int[Tensor, "B P"]):
+        self.tokens = tokens
+
+    def select(self, rows: Rows) -> "Written":
+        """Of these texts, in this order."""
+        return Written(self.tokens[rows])
+
+
+class Prompted(DecodingState):
+    """What is kept between steps: caches, and which of their positions are words; chapter 14."""
+
+    def __init__(self, words: Bool[Tensor, "B 1 1 P"], caches: Sequence[KeyValueCache]):
+        super().__init__(None, caches)
+        self.words = words
+
+    def select(self, rows: Rows) -> None:
+        """Keeps these texts, in this order."""
+        super().select(rows)
+        self.words = self.words[rows]
