@@ -24,6 +24,11 @@ def pytest_configure(config):
         config.option.nbval_sanitize_with = str(Path(__file__).parent / "tests" / "sanitize.cfg")
 
 
+def pytest_collection_modifyitems(items):
+    """The chapters come first: one that begins late would run on alone after all others."""
+    items.sort(key=lambda item: item.path.suffix != ".ipynb")
+
+
 def pytest_runtest_setup(item):
     if reason := lacking(item.path):
         pytest.skip(reason)

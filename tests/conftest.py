@@ -1,16 +1,32 @@
-import jaxtyping
+import signal
+
 import pytest
 from playwright.sync_api import sync_playwright
 
+from tests import unchecked as annotations
 from tools.site_check import browser_path
 
 
 @pytest.fixture
 def unchecked():
     """Switch the run-time check of annotations off, so that a test meets the code's own errors."""
-    jaxtyping.config.update("jaxtyping_disable", True)
+    with annotations.unchecked():
+        yield
+
+
+@pytest.fixture(autouse=True)
+def _checked_with_the_first_seed(request):
+    """Of a test that runs with several seeds, the first run checks the annotations."""
+    if getattr(getattr(request.node, "callspec", None), "params", {}).get("seed", 0):
+        request.getfixturevalue("unchecked")
+
+
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C raises KeyboardInterrupt, also in tests that run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    jaxtyping.config.update("jaxtyping_disable", False)
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(scope="module")

@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from functools import cache
 
 import nbformat
 import pytest
@@ -90,20 +91,23 @@ def test_a_cell_reaches(root, code, reached):
     assert found == sorted(root / "pack" / name for name in expected)
 
 
+@cache
 def chapter_imports(path):
     cells = code_cells(nbformat.read(path, as_version=4))
     return [each for cell in cells if cell.id != "set-up" for each in imports_of_cell(cell.source)]
+
+
+@cache
+def files_of(path):
+    """The files of the real package that a chapter depends on."""
+    return files_behind(chapter_imports(path), ROOT, "transformer")
 
 
 def users(name):
     """The numbers of the chapters that depend on a file of the real package."""
     file = ROOT / "transformer" / name
     assert file.is_file()
-    return {
-        int(path.name[:2])
-        for path in CHAPTERS
-        if file in files_behind(chapter_imports(path), ROOT, "transformer")
-    }
+    return {int(path.name[:2]) for path in CHAPTERS if file in files_of(path)}
 
 
 def test_an_edit_makes_only_the_chapters_stale_that_use_it():
@@ -147,6 +151,5 @@ def test_what_a_chapter_really_loads_is_among_what_it_depends_on():
         cwd=ROOT, input=json.dumps(lines), stdout=subprocess.PIPE, text=True, check=True,
     )  # fmt: skip
     for chapter, loaded in json.loads(done.stdout).items():
-        files = files_behind(reached[chapter], ROOT, "transformer")
-        assert set(loaded) <= set(map(str, files))
+        assert set(loaded) <= set(map(str, files_of(ROOT / "chapters" / chapter)))
         assert len(loaded) > 5

@@ -203,6 +203,7 @@ def test_a_failure_in_one_chapter_does_not_lose_the_other(pair, wrong, capsys):
     assert "two is even" in chapters.LEDGER.read_text(encoding="utf-8")
 
 
+@pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_leaves_every_chapter_as_it_was(pair, capsys):
     interrupt = "import os, signal, time\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(60)"
     small_chapter(pair[0], MEET.format("a", "b"), "time.sleep(60)")

@@ -521,14 +521,6 @@ def test_an_interrupted_evaluation_loses_nothing(tmp_path):
         assert history.losses == whole_run(9)[1]
 
 
-@pytest.fixture
-def ctrl_c():
-    """Ctrl-C raises KeyboardInterrupt, also in tests that run in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.usefixtures("ctrl_c")
 def test_an_interrupt_waits_until_the_update_is_whole(late, tmp_path, monkeypatch):
@@ -622,7 +614,7 @@ def learns_beside_another(rank, folder):
 
 def test_two_processes_share_gradients_once_a_step_and_are_interrupted_apart(tmp_path):
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload([__name__])
+    context.set_forkserver_preload([__name__, "torch._dynamo"])
     processes = [
         context.Process(target=learns_beside_another, args=(rank, tmp_path)) for rank in (0, 1)
     ]
