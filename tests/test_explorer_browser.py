@@ -21,31 +21,54 @@ LEAKY = "div { width: auto !important }"  # the page's own styles stay outside
 LONG = [f"unbelievably{i}" for i in range(14)]
 
 
-@pytest.fixture(params=SCREENS, ids=lambda screen: f"{screen[0]}-{screen[1]}")
-def opened(request, browser):
-    """Opens HTML; the test fails on an error, on a request, on what is wider than the screen."""
+@pytest.fixture(scope="module", params=SCREENS, ids=lambda screen: f"{screen[0]}-{screen[1]}")
+def screen(request, browser):
+    """What makes pages of one screen, and a page for all tests: to make one takes long."""
     width, scheme = request.param
+    size = {"width": width, "height": 844}
+
+    def new_page(**options):
+        page = browser.new_page(viewport=size, color_scheme=scheme, **options)
+        page.set_default_timeout(5000)
+        return page
+
+    new_page.scheme = scheme
+    page = new_page()
+    yield new_page, page
+    page.close()
+
+
+@pytest.fixture
+def opened(screen):
+    """Opens HTML; the test fails on an error, on a request, on what is wider than the screen."""
+    new_page, kept = screen
     pages, wrong = [], []
+    listeners = {
+        "pageerror": lambda error: wrong.append(f"throws {error}"),
+        "console": lambda message: wrong.append(f"logs {message.text}"),
+        "request": lambda request: wrong.append(f"asks for {request.url}"),
+    }
 
     def open_(*outputs, attributes="", **options):
-        page = browser.new_page(
-            viewport={"width": width, "height": 844}, color_scheme=scheme, **options
-        )
-        page.set_default_timeout(5000)
+        page = new_page(**options) if options else kept
         pages.append(page)
-        page.on("pageerror", lambda error: wrong.append(f"throws {error}"))
-        page.on("console", lambda message: wrong.append(f"logs {message.text}"))
-        page.on("request", lambda r: wrong.append(f"asks for {r.url}"))
+        for event, listener in listeners.items():
+            page.on(event, listener)
         body = "\n".join(output.data for output in outputs)
         page.set_content(PAGE.format(attributes=attributes, style=LEAKY, body=body))
         return page
 
-    open_.scheme = scheme
+    open_.scheme = new_page.scheme
     yield open_
     for page in pages:
         if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
             wrong.append("is wider than the screen")
-        page.close()
+        for event, listener in listeners.items():
+            page.remove_listener(event, listener)
+        page.mouse.move(0, 0)  # away from the words of the next test
+        page.goto("about:blank")
+        if page is not kept:
+            page.close()
     assert wrong == []
 
 
@@ -167,9 +190,14 @@ def test_no_word_moves_when_another_is_looked_at(opened):
         choose(page, "Attention").select_option(kind)
         radios = page.get_by_role("radio")
         before = radios.evaluate_all(boxes)
-        for radio in radios.all():
-            radio.click()
+        radios.first.focus()
+        for i in range(1, len(before)):
+            if kind == "cross":
+                radios.nth(i).click()
+            else:  # sooner done
+                page.keyboard.press("ArrowRight")
             assert radios.evaluate_all(boxes) == before
+        assert current(page) == (i, i)
 
 
 def test_self_attention_is_one_line_of_words(opened):
@@ -229,10 +257,9 @@ def test_gold_is_marked_by_a_shape_and_counted_as_the_metric_counts(opened):
     sizes = {"d_model": 32, "d_ff": 16, "max_len": 32}
     model = Transformer(TransformerConfig.tiny(*map(len, vocabularies), **sizes))
     pairs = grammar_pairs(4, seed=0)
-    page = opened(explore(from_model(model, pairs, vocabularies)))
-    for i, (pair, sentence) in enumerate(
-        zip(pairs, from_model(model, pairs, vocabularies), strict=True)
-    ):
+    sentences = from_model(model, pairs, vocabularies)
+    page = opened(explore(sentences))
+    for i, (pair, sentence) in enumerate(zip(pairs, sentences, strict=True)):
         choose(page, "Sentence").select_option(str(i))
         ids = [
             torch.tensor([[*v.encode(words), 2]])

@@ -78,6 +78,7 @@ def test_cached_steps_and_the_choice_of_sentences_stay_on_the_gpu(make):
 
 @MODELS
 @pytest.mark.parametrize("use_cache", [True, False])
+@pytest.mark.usefixtures("unchecked")
 def test_decoding_from_end_to_end_stays_on_the_gpu(make, use_cache):
     model, src = moved(make()), words(SRC)
     assert greedy_decode(model, src, use_cache=use_cache, **ENDS).device == GPU
@@ -175,6 +176,7 @@ class Unregistered(RotaryPositions):
 
 
 @pytest.mark.parametrize("which", range(4))
+@pytest.mark.usefixtures("unchecked")
 def test_what_stays_on_the_cpu_is_found(which):
     model = moved(Transformer(config(position="rotary")))
     left_on_the_cpu(model)[which]()
@@ -185,6 +187,7 @@ def test_what_stays_on_the_cpu_is_found(which):
         model.decode_next(words(SRC)[:, 0], state)
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_a_mask_or_a_cache_on_the_cpu_is_found(monkeypatch):
     model, src, tgt = moved(Transformer(config())), words(SRC), words(TGT)
     memory = model.encode(src)

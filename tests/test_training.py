@@ -19,6 +19,7 @@ from safetensors.torch import load_file
 from torch.nn.parallel import DistributedDataParallel
 from torch.testing import assert_close
 
+from tests.unchecked import unchecked
 from tools.chapters import ROOT
 from transformer.config import TransformerConfig
 from transformer.data.batches import Batch, TextBatch
@@ -369,6 +370,7 @@ def test_dropout_differs_from_step_to_step():
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
+@pytest.mark.usefixtures("unchecked")  # for its many steps
 def test_learns_to_copy(norm):
     m = model(d_model=32, d_ff=64, norm=norm, dropout=0.0)
     history = fit(
@@ -412,6 +414,7 @@ def test_evaluations_come_when_asked_for_and_at_the_end():
     assert len(history.losses) == 7
 
 
+@pytest.mark.usefixtures("unchecked")  # for its many steps
 def test_bfloat16_on_a_cpu_trains_nearly_as_float32_does():
     curves = {}
     for precision in ("auto", "fp32", "bf16"):
@@ -463,7 +466,8 @@ def test_training_in_pieces_gives_the_same_weights_and_history(tmp_path):
 def whole_run(n_steps, **options):
     """The weights and losses of training that nothing interrupts."""
     m = model(dropout=0.3)
-    history = fit(m, batches, n_steps=n_steps, **FLAT, **options)
+    with unchecked():
+        history = fit(m, batches, n_steps=n_steps, **FLAT, **options)
     return weights(m), history.losses
 
 
@@ -550,7 +554,7 @@ def test_an_interrupt_waits_until_the_update_is_whole(late, tmp_path, monkeypatc
     assert_close(weights(second), expected, rtol=0, atol=0)
 
 
-@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.usefixtures("ctrl_c", "unchecked")  # for its many steps
 def test_interrupted_at_random_moments_it_ends_in_the_same_bits(tmp_path):
     began = time.perf_counter()
     expected, losses = whole_run(100)

@@ -10,9 +10,9 @@ import jaxtyping
 
 
 @contextmanager
-def unchecked() -> Iterator[None]:
+def unchecked(when: bool = True) -> Iterator[None]:
     before = jaxtyping.config.jaxtyping_disable
-    jaxtyping.config.update("jaxtyping_disable", True)
+    jaxtyping.config.update("jaxtyping_disable", before or when)
     try:
         yield
     finally:

@@ -1,0 +1,384 @@
+"""Chapter 14's stored experiments: the language, its training, the law, and what is stored."""
+
+import copy
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from tools import family_runs
+from transformer.book.family import (
+    BATCH_TOKENS,
+    CHANGES,
+    SIZES,
+    Language,
+    LanguageBatches,
+    Law,
+    ScalingRun,
+    best_sizes,
+    block_config,
+    block_results,
+    bootstrap,
+    excess_loss,
+    fit_law,
+    language,
+    learning,
+    power_of,
+    results,
+    scaling_model,
+    scaling_runs,
+    train_on_language,
+)
+from transformer.book.family.language import N_SYMBOLS
+from transformer.book.family.learning import Training
+from transformer.book.family.models import BASE, count_embedding, count_parameters
+from transformer.family import DecoderOnly
+from transformer.runtime import default_device
+
+
+def one_after_another(n):
+    """c = a + b mod n, for sure."""
+    a, b = np.meshgrid(np.arange(n), np.arange(n), indexing="ij")
+    return Language(np.eye(n)[(a + b) % n])
+
+
+def test_text_follows_the_probabilities():
+    text = one_after_another(5).write(20, 9, seed=[0])
+    assert text.shape == (20, 9)
+    symbols = text - 1
+    assert (symbols[:, 2:] == (symbols[:, :-2] + symbols[:, 1:-1]) % 5).all()
+    made = Language.of_order(2, n_symbols=3, seed=1)
+    symbols = made.write(4000, 12, seed=[0]).numpy() - 1
+    for c in range(3):
+        follows = symbols[(symbols[:, 4] == 0) & (symbols[:, 5] == 2), 6]
+        assert (follows == c).mean() == pytest.approx(made.probabilities[0, 2, c], abs=0.05)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_a_row_begins_as_text_without_end_goes_on(order):
+    made = Language.of_order(order, n_symbols=3, seed=1)
+    symbols = made.write(20_000, 8, seed=[0]).numpy() - 1
+    for at in (0, 6):
+        found = np.histogramdd(symbols[:, at : at + order], bins=[np.arange(4) - 0.5] * order)[0]
+        np.testing.assert_allclose(found / len(symbols), made.contexts, atol=0.015)
+
+
+def test_the_entropy_is_that_of_long_text():
+    assert Language(np.full((4, 4, 4), 0.25)).entropy == pytest.approx(math.log(4))
+    for order in (1, 2):
+        made = Language.of_order(order, n_symbols=3, seed=1)
+        s = made.write(2000, 50, seed=[0]).numpy() - 1
+        places = [s[:, i : 48 + i] for i in range(3)][2 - order :]
+        told = -np.log(made.probabilities[tuple(places)])
+        assert made.entropy == pytest.approx(told.mean(), abs=0.01)
+
+
+@pytest.mark.parametrize(
+    ("order", "entropy", "first"),
+    [(1, 4.0676330, [12, 10, 16, 207, 5, 33]), (2, 2.8179008, [5, 7, 3, 12, 43, 2])],
+)
+def test_the_language_is_the_same_on_every_machine(order, entropy, first):
+    made = language(order)
+    assert made.probabilities.shape == (N_SYMBOLS[order],) * (order + 1)
+    np.testing.assert_allclose(made.probabilities.sum(axis=-1), 1)
+    assert made.entropy == pytest.approx(entropy, abs=1e-6)
+    assert LanguageBatches(0, order=order)(70).tokens[0, :6].tolist() == first
+
+
+def test_there_is_no_third_order():
+    with pytest.raises(ValueError, match="order must be 1 or 2, got 3"):
+        language(3)
+
+
+def test_a_batch_depends_on_its_number_and_the_seed_alone():
+    batches = LanguageBatches(3)
+    third, later = batches(3).tokens, batches(64).tokens
+    assert torch.equal(batches(3).tokens, third)
+    assert not torch.equal(third, later)
+    assert not torch.equal(third, batches(4).tokens)
+    assert not torch.equal(third, LanguageBatches(4)(3).tokens)
+
+
+class Knows(nn.Module):
+    """The language itself, with ``share`` of what it expects on <pad>."""
+
+    def __init__(self, order, share=0.0):
+        super().__init__()
+        self.order, self.share = order, nn.Parameter(torch.tensor(share))
+
+    def forward(self, tokens):
+        symbols, n = tokens.cpu().numpy() - 1, N_SYMBOLS[self.order]
+        p = np.full((*tokens.shape, n + 1), 1e-9)  # where too little is known
+        before = [symbols[:, i : symbols.shape[1] - self.order + 1 + i] for i in range(self.order)]
+        p[:, self.order - 1 :, 1:] = language(self.order).probabilities[tuple(before)]
+        p *= 1 - self.share.item()
+        p[..., 0] = self.share.item()
+        return torch.from_numpy(p).log().float().to(tokens.device)
+
+
+@pytest.mark.parametrize("order", [1, 2])
+def test_excess_is_what_a_model_does_not_know(order):
+    assert excess_loss(Knows(order), order=order) == pytest.approx(0, abs=1e-6)
+    half = excess_loss(Knows(order, share=0.5), order=order)
+    assert half == pytest.approx(math.log(2), abs=1e-5)
+
+
+def test_who_knows_nothing_is_above_the_entropy_by_the_rest():
+    model = scaling_model(8).to(default_device())
+    with torch.no_grad():
+        model.output.weight.zero_()  # which expects all alike
+    rest = math.log(N_SYMBOLS[1] + 1) - language().entropy
+    assert excess_loss(model) == pytest.approx(rest, abs=0.03)
+
+
+def test_one_way_has_many_ends(monkeypatch):
+    monkeypatch.setattr(learning, "WARMUP", 4)
+
+    def new():
+        torch.manual_seed(0)
+        return scaling_model(8)
+
+    way = Training(new(), lr=0.01, seed=5)
+    way.run(8)
+    before = copy.deepcopy(way.model.state_dict())
+    end = way.finished(10)
+    assert all(torch.equal(x, before[name]) for name, x in way.model.state_dict().items())
+    assert len(way.losses) == 8
+    assert end.optimizer.param_groups[0]["lr"] == pytest.approx(0.01 / 3)
+    way.run(10)
+    assert way.optimizer.param_groups[0]["lr"] == 0.01
+    assert excess_loss(way.model) != excess_loss(end.model)
+    model, losses = train_on_language(new(), lr=0.01, seed=5, n_steps=10)
+    assert losses == torch.stack(end.losses).tolist()
+    assert losses[-1] < losses[0]
+    assert excess_loss(model) == excess_loss(end.model)
+    with pytest.raises(ValueError, match="lr must be"):
+        train_on_language(new(), lr=0.0, seed=0, n_steps=1)
+
+
+def test_the_warm_up_rises_in_a_line():
+    way = Training(scaling_model(8), lr=0.01, seed=0)
+    way.run(10)
+    assert way.optimizer.param_groups[0]["lr"] == pytest.approx(0.0025)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_each_change_has_as_many_parameters(name):
+    config = block_config(name)
+    assert count_parameters(DecoderOnly(config)) == pytest.approx(110_336, rel=0.002)
+    kept = dataclasses.asdict(BASE) | CHANGES[name] | {"d_ff": config.d_ff}
+    assert dataclasses.asdict(config) == kept
+
+
+def test_all_changes_are_the_block_of_today():
+    assert CHANGES["all"] == {
+        **{"norm": "rms", "feed_forward": "swiglu", "position": "rotary"},
+        **{"n_key_heads": 2, "bias": False},
+    }
+    with pytest.raises(ValueError, match=r"name must be one of base, .* got 'bigger'"):
+        block_config("bigger")
+
+
+LAW = Law(E=2.0, A=9.0, alpha=0.4, B=300.0, beta=0.5)
+
+
+def planted(noise=0.0, sizes=(1e3, 4e3, 16e3, 64e3, 256e3), steps=9):
+    rng = np.random.default_rng(0)
+    for N in map(int, sizes):
+        for D in (1e4 * 2.0 ** np.arange(steps)).astype(int).tolist():
+            for seed in range(3):
+                excess = LAW.loss(N, D) - language().entropy + noise * rng.standard_normal()
+                yield ScalingRun(1, N, N // 2, D, seed, 0.01, float(excess), float(excess) + 1)
+
+
+def test_the_fit_finds_a_law_that_was_planted():
+    found = fit_law(list(planted()))
+    assert dataclasses.astuple(found) == pytest.approx(dataclasses.astuple(LAW), rel=0.01)
+    other = fit_law(list(planted()), count="non-embedding")
+    assert pytest.approx(LAW.A * 0.5**LAW.alpha, rel=0.01) == other.A
+
+
+def test_the_fit_reads_the_way_where_it_is_asked_to():
+    higher = fit_law(list(planted()), fallen=False)  # all by 1
+    assert pytest.approx(LAW.E + 1, rel=0.01) == higher.E
+    assert pytest.approx(LAW.alpha, rel=0.01) == higher.alpha
+    (drawn,) = bootstrap(list(planted()), 1, fallen=False)
+    assert drawn == higher
+
+
+def test_no_best_size_where_the_lowest_loss_is_at_an_end():
+    computes, sizes = best_sizes([run for run in planted() if run.n_parameters < 5000])
+    assert computes.shape == sizes.shape == (0,)
+
+
+def test_what_cannot_be_fitted_is_refused(unchecked):
+    with pytest.raises(ValueError, match="runs must be at least five, got 4"):
+        fit_law(list(planted())[:4])
+    with pytest.raises(ValueError, match="count must be one of"):
+        fit_law(list(planted()), count="some")
+    with pytest.raises(ValueError, match="count must be one of"):
+        best_sizes(list(planted()), count="some")
+    with pytest.raises(ValueError, match="n must be positive"):
+        bootstrap(list(planted()), 0)
+
+
+def test_the_bootstrap_holds_the_law_and_more_noise_widens_it():
+    few, many = (
+        [law.alpha for law in bootstrap(list(planted(noise)), 6)] for noise in (0.002, 0.02)
+    )
+    assert min(few) - 0.01 < LAW.alpha < max(few) + 0.01
+    assert 0 < 3 * np.ptp(few) < np.ptp(many)
+    (sure,) = bootstrap(list(planted()), 1)
+    assert dataclasses.astuple(sure) == pytest.approx(dataclasses.astuple(LAW), rel=0.01)
+
+
+def test_best_sizes_grow_as_the_law_says():
+    computes, sizes = best_sizes(list(planted(steps=14)))
+    best = (LAW.alpha * LAW.A / (LAW.beta * LAW.B)) ** (1 / (LAW.alpha + LAW.beta))
+    wanted = best * (computes / 6) ** LAW.size_exponent  # Hoffmann et al. (2022), Eq. 4
+    assert len(sizes) > 20
+    assert np.abs(np.log(sizes / wanted)).max() < 0.35  # of sizes that are 4 times each other
+    assert power_of(computes, sizes) == pytest.approx(LAW.size_exponent, abs=0.04)
+    half, other = best_sizes(list(planted(steps=14)), count="non-embedding", fallen=False)
+    assert half.min() == pytest.approx(computes.min() / 2, rel=0.2)
+    assert power_of(half, other) == pytest.approx(LAW.size_exponent, abs=0.04)
+    assert power_of(np.array([1.0, 2.0]), np.array([3.0, 24.0])) == pytest.approx(3)
+
+
+def run_of(lr, seed, excess, **about):
+    on_the_way = {steps: loss + 0.5 for steps, loss in excess.items()}
+    return about | {
+        **{"lr": lr, "seed": seed, "seconds": 2.0 + seed % 2},
+        **{"excess": excess, "on_the_way": on_the_way},
+    }
+
+
+def test_results_are_those_of_the_rate_that_other_seeds_chose(tmp_path, monkeypatch):
+    about = {"name": "base", "n_parameters": 7, "d_ff": 5}
+    tuned = [run_of(lr, 100, {"9": loss}, **about) for lr, loss in ((1.0, 0.4), (2.0, 0.3))]
+    judged = [run_of(2.0, seed, {"9": 0.5 + seed}, **about) for seed in (0, 1)]
+    other = run_of(1.0, 0, {"9": 0.1}, **about)  # better, but not of the rate that was chosen
+    path = tmp_path / "blocks.json"
+    path.write_text(json.dumps({"runs": [*tuned, *judged, other]}))
+    monkeypatch.setattr(results, "BLOCKS", path)
+    (row,) = block_results.__wrapped__()
+    assert (row.lr, row.n_steps, row.tried) == (2.0, 9, {1.0: 0.4, 2.0: 0.3})
+    assert (row.excess, row.mean, row.spread) == ((0.5, 1.5), 1.0, (0.5, 1.5))
+    assert row.seconds == 2.5
+
+
+def test_a_scaling_run_has_the_rate_of_its_length_and_of_the_longest_on_the_way(
+    tmp_path, monkeypatch
+):
+    about = {"d_model": 8, "n_parameters": 7, "n_embedding": 3}
+    runs = [
+        run_of(1.0, 100, {"2": 0.9, "4": 0.3}, **about),
+        run_of(2.0, 100, {"2": 0.8, "4": 0.4}, **about),
+        run_of(1.0, 0, {"2": 0.95, "4": 0.35}, **about),
+        run_of(2.0, 0, {"2": 0.85}, **about),
+    ]
+    path = tmp_path / "scaling.json"
+    path.write_text(json.dumps({"runs": runs}))
+    monkeypatch.setattr(results, "SCALING", path)
+    short, long = scaling_runs.__wrapped__()
+    assert (short.lr, short.excess, short.excess_on_the_way) == (2.0, 0.85, 1.45)
+    assert (long.lr, long.excess, long.excess_on_the_way) == (1.0, 0.35, 0.85)
+    assert (short.n_tokens, long.n_tokens) == (2 * BATCH_TOKENS, 4 * BATCH_TOKENS)
+    assert long.loss == language().entropy + 0.35
+    assert long.loss_on_the_way == language().entropy + 0.85
+    assert long.n_non_embedding == 4
+
+
+def pretended(made):
+    """Losses that are lowest at the rate 0.032, after 40 steps at 0.008."""
+
+    def train(config, *, lr, seed, ends, order):
+        assert order == 1
+        made.append((lr, seed, ends))
+        best = {20: 0.032, 40: 0.008}
+        return run_of(lr, seed, {str(n): abs(math.log(lr / best[n])) for n in ends})
+
+    return train
+
+
+def test_rates_are_tried_until_each_best_lies_inside_and_runs_go_on(tmp_path, monkeypatch):
+    made, path = [], tmp_path / "scaling.json"
+    monkeypatch.setattr(family_runs, "train", pretended(made))
+    choices = {"first": (0.008,), "ends": (20, 40), "tuning": (100,), "seeds": range(2)}
+    choices["order"] = 1
+    configs = {"8": BASE.replace(d_model=8)}
+    family_runs.complete(path, configs, **choices)
+    both, short = (20, 40), (20,)
+    assert made == [
+        *((lr, 100, both) for lr in (0.008, 0.004, 0.016)),
+        *((lr, 100, short) for lr in (0.032, 0.064)),
+        *((0.008, seed, both) for seed in range(2)),
+        *((0.032, seed, short) for seed in range(2)),
+    ]
+    stored = json.loads(path.read_text())
+    assert {run["name"] for run in stored["runs"]} == {"8"}
+    assert {run["d_ff"] for run in stored["runs"]} == {256}
+    assert set(stored["made"]) == {"python", "torch", "device", "date", "commit"}
+    before = len(made)
+    family_runs.complete(path, configs, **choices)
+    assert len(made) == before
+    stored["runs"] = [run for run in stored["runs"] if (run["lr"], run["seed"]) != (0.032, 1)]
+    path.write_text(json.dumps(stored))
+    family_runs.complete(path, configs, **choices)
+    assert made[before:] == [(0.032, 1, short)]
+
+
+def test_training_for_the_store_is_the_page_s(monkeypatch):
+    monkeypatch.setattr(learning, "WARMUP", 2)
+    found = family_runs.train(scaling_model(8).config, lr=0.02, seed=3, ends=(3, 10), order=1)
+    torch.manual_seed(3)
+    model, _ = train_on_language(scaling_model(8), lr=0.02, seed=3, n_steps=10)
+    assert found["excess"]["10"] == round(excess_loss(model), 5)
+    assert set(found["excess"]) == set(found["on_the_way"]) == {"3", "10"}
+    torch.manual_seed(3)
+    way = Training(scaling_model(8), lr=0.02, seed=3)
+    way.run(10)
+    assert found["on_the_way"]["10"] == round(excess_loss(way.model), 5)
+    assert found["on_the_way"]["10"] != found["excess"]["10"]
+
+
+def test_the_command_knows_its_experiments(monkeypatch):
+    asked = []
+    monkeypatch.setattr(family_runs, "complete", lambda *given, **choices: asked.append(given))
+    family_runs.main(["--only", "scaling"])
+    family_runs.main([])
+    assert [path.stem for path, _ in asked] == ["scaling", "blocks", "scaling"]
+    assert list(asked[0][1]) == [str(d_model) for d_model in SIZES]
+    assert list(asked[1][1]) == list(CHANGES)
+
+
+def is_inside(rate, tried):
+    return min(tried) < rate < max(tried)
+
+
+def test_what_is_stored_of_the_blocks_is_complete():
+    assert [row.name for row in block_results()] == list(CHANGES)
+    for row in block_results():
+        config = block_config(row.name)
+        assert row.n_parameters == count_parameters(DecoderOnly(config))
+        assert row.d_ff == config.d_ff
+        assert len(row.excess) == 5
+        assert len(row.tried) >= 4
+        assert is_inside(row.lr, row.tried)
+
+
+def test_what_is_stored_of_the_sizes_is_complete():
+    ends = family_runs.CHOICES["scaling"]["ends"]
+    found = {(run.d_model, run.n_tokens // BATCH_TOKENS, run.seed) for run in scaling_runs()}
+    assert found == {(d, n_steps, seed) for d in SIZES for n_steps in ends for seed in range(3)}
+    runs = results.read_runs(results.SCALING)
+    for d_model in SIZES:
+        model, own = scaling_model(d_model), [run for run in runs if run["d_model"] == d_model]
+        assert {run["n_parameters"] for run in own} == {count_parameters(model)}
+        assert {run["n_embedding"] for run in own} == {count_embedding(model)}
+        for n_steps, rate in results.best_rates(own).items():
+            assert is_inside(rate, results.tried(own)[n_steps])

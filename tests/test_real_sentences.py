@@ -1,0 +1,232 @@
+"""Chapter 11's instruments: one search for every α, the bootstrap, and what is stored."""
+
+import json
+import math
+
+import nbformat
+import pytest
+import torch
+from sacrebleu.metrics import BLEU
+
+from tools import real_sentences as tool
+from transformer import Transformer, TransformerConfig
+from transformer.book.real_sentences import results as real_sentences
+from transformer.book.real_sentences.bootstrap import bleu_counts, bleu_of, paired_bootstrap
+from transformer.book.real_sentences.candidates import Candidate, candidates, pick
+from transformer.data.text import Vocabulary
+from transformer.decoding.translate import translate
+
+REFERENCES = ["a cat sits on the mat .", "two dogs run in the snow .", "a man sleeps here today ."]
+WRITTEN = ["a cat sits on a mat .", "two dogs run in the snow", "a man is asleep ."]
+
+
+# The bootstrap
+
+
+def test_bleu_of_summed_counts_is_that_of_sacrebleu():
+    sums = bleu_counts(WRITTEN, REFERENCES).sum(dim=0, keepdim=True)
+    expected = BLEU(force=True).corpus_score(WRITTEN, [REFERENCES]).score
+    assert bleu_of(sums).item() == pytest.approx(expected)
+
+
+def test_a_corpus_without_a_run_of_four_has_0():
+    assert bleu_of(bleu_counts(["cat a"], ["a cat sits"])).item() == 0
+
+
+def test_the_bootstrap_has_the_difference_of_the_whole_and_an_interval_around_it():
+    one, other = bleu_counts(REFERENCES, REFERENCES), bleu_counts(WRITTEN, REFERENCES)
+    found = paired_bootstrap(one, other, n_samples=200)
+    whole = BLEU(force=True).corpus_score(WRITTEN, [REFERENCES]).score
+    assert found.difference == pytest.approx(100 - whole)
+    assert 0 < found.low < found.difference < found.high
+    assert found == paired_bootstrap(one, other, n_samples=200)
+    assert paired_bootstrap(other, one, n_samples=200).high == pytest.approx(-found.low)
+
+
+def test_the_bootstrap_is_paired():
+    counts = bleu_counts(WRITTEN, REFERENCES)
+    assert paired_bootstrap(counts, counts, n_samples=50) == (0, 0, 0)
+
+
+def test_counts_of_different_sentences_are_refused():
+    counts = bleu_counts(WRITTEN, REFERENCES)
+    with pytest.raises(ValueError, match=r"other must have the shape of one, \(3, 10\)"):
+        paired_bootstrap(counts, counts[:2])
+
+
+# One search
+
+
+@pytest.fixture(scope="module")
+def translator():
+    torch.manual_seed(3)
+    words = Vocabulary.from_sentences(REFERENCES)
+    sizes = {"n_encoder_layers": 1, "n_decoder_layers": 1, "max_len": 60, "share_embeddings": False}
+    model = Transformer(
+        TransformerConfig(len(words), len(words), d_model=16, n_heads=2, d_ff=16, **sizes)
+    )
+    model.output.weight.data *= 2  # surer of itself: some sentences end, one never does
+    return model, words, words
+
+
+@pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0, -1.0])
+def test_one_search_gives_what_a_search_with_each_penalty_gives(translator, alpha):
+    sources = [*REFERENCES, "the cat", "snow ."]
+    found = candidates(translator[0], sources, *translator[1:], beam_size=3, batch_size=2)
+    assert {len(each) > 1 for each in found} == {True, False}
+    expected = translate(sources, *translator, beam_size=3, length_penalty=alpha, batch_size=2)
+    assert pick(found, alpha) == expected
+
+
+def test_a_score_is_the_log_probability_by_the_length_penalty():
+    one = Candidate("a cat", -3.0, 7)
+    assert one.score(0.0) == -3
+    assert one.score(1.0) == pytest.approx(-1.5)
+    assert math.isclose(one.score(2.0), -0.75)
+
+
+# What is stored
+
+
+def test_what_is_stored_is_complete():
+    rows = real_sentences.all_measured()
+    assert [row.name for row in rows] == ["Transformer", "attention RNN", "twenty minutes"]
+    assert [len(row.runs) for row in rows] == [3, 3, 1]
+    for row in rows:
+        assert [run.seed for run in row.runs] == list(range(len(row.runs))), row.name
+        assert all(run.seconds > 0 for run in row.runs)
+        assert row.signatures[0].startswith("nrefs:1|case:mixed|eff:no|tok:13a")
+        assert set(row.made) >= {"python", "torch", "sacrebleu", "device", "date", "commit"}
+
+
+def test_what_was_chosen_on_dev_is_the_best_and_no_edge_of_what_was_tried():
+    for row in real_sentences.all_measured():
+        rate = row.recipe["peak"]
+        assert row.tried[rate] == max(row.tried.values()), row.name
+        if len(row.tried) > 1:
+            assert min(row.tried) < rate < max(row.tried), row.name
+        for run in row.runs:
+            assert run.alphas[run.alpha] == max(run.alphas.values())
+            assert min(run.alphas) < run.alpha < max(run.alphas)
+
+
+def test_both_models_of_the_comparison_had_the_same_seconds():
+    one, other = map(real_sentences.measured, ("Transformer", "attention RNN"))
+    assert other.seconds == pytest.approx(one.seconds, rel=0.1)
+
+
+def test_what_is_stored_was_trained_by_the_recipes_of_the_chapter():
+    recipes = tool.names_of(tool.CHAPTER).stored_recipes
+    rows = real_sentences.all_measured()
+    assert list(recipes) == [row.name for row in rows]
+    for row in rows:
+        assert row.recipe == recipes[row.name] | {"peak": row.recipe["peak"]}
+
+
+def test_an_unknown_row_is_refused():
+    with pytest.raises(ValueError, match=r"name must be one of Transformer, .* got 'no such'"):
+        real_sentences.measured("no such")
+
+
+# The tool
+
+CELL = """
+from types import SimpleNamespace
+
+import torch
+
+from transformer import Transformer, TransformerConfig
+from transformer.data.text import Vocabulary
+
+PAIRS = [("ein hund schläft im haus", "a dog sleeps in the house")]
+PAIRS += [("eine katze sitzt auf dem tisch", "a cat sits on the table")]
+tried = []
+
+
+def multi30k():
+    return SimpleNamespace(train=PAIRS, dev=PAIRS, test=PAIRS)
+
+
+def learn_pieces(pairs, recipe):
+    return Vocabulary.from_sentences([line for pair in pairs for line in pair])
+
+
+def build(recipe, vocab):
+    return Transformer(TransformerConfig(vocab, vocab, d_model=8, n_heads=1, d_ff=8, max_len=80))
+
+
+def train(model, examples, recipe, seed, **more):
+    tried.append((recipe["peak"], seed))
+    right = recipe["peak"] == 0.005
+    end = "" if recipe["steps"] == 20 else " now"
+    model.translate_as = {g: e + end if right else "a" for g, e in PAIRS}
+
+
+stored_recipes = {"Transformer": {"peak": 0.1, "steps": 20}}
+stored_recipes["attention RNN"] = {"peak": 0.1, "steps": 40}  # which adds a word
+"""
+
+
+@pytest.fixture
+def notebook(tmp_path, monkeypatch):
+    """A chapter whose models are a phrase book at one rate, and a place to store rows."""
+    monkeypatch.setattr(tool, "RESULTS", tmp_path / "rows.json")
+
+    def by_phrase(sentences, model, *_, **__):
+        return [model.translate_as[line] for line in sentences]
+
+    def found(model, sentences, *_):
+        return [[Candidate("a", -1.0, 1), Candidate(model.translate_as[line], -1.1, 7)]
+                for line in sentences]  # fmt: skip
+
+    monkeypatch.setattr(tool, "translate", by_phrase)
+    monkeypatch.setattr(tool, "candidates", found)
+    monkeypatch.setitem(tool.RATES, "attention RNN", (0.005,))
+    made = nbformat.v4.new_notebook()
+    made.cells = [
+        nbformat.v4.new_code_cell(CELL, id="recipe-all"),
+        nbformat.v4.new_code_cell("raise SystemExit", id="another"),
+    ]
+    nbformat.write(made, tmp_path / "11_a_chapter.ipynb")
+    return tmp_path / "11_a_chapter.ipynb"
+
+
+def test_the_tool_sweeps_chooses_on_dev_and_keeps_translations(notebook, tmp_path):
+    assert tool.main(["--keep", str(tmp_path / "kept"), str(notebook)]) == 0
+    rows = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))
+    assert [row["name"] for row in rows] == ["Transformer", "attention RNN"]
+    one, other = rows
+    assert one["recipe"]["peak"] == 0.005
+    assert list(one["tried"]) == ["0.0025", "0.005", "0.007", "0.01"]
+    assert [run["seed"] for run in one["runs"]] == [0, 1, 2]
+    assert one["runs"][0]["greedy"]["chrf"] == pytest.approx(100)
+    assert one["runs"][0]["greedy"]["ratio"] == 1
+    assert one["runs"][0]["alpha"] > 0  # which prefers the longer, right one
+    assert [run["against"] for run in one["runs"]] == [None] * 3
+    assert min(other["runs"][1]["against"]) > 10
+    kept = (tmp_path / "kept" / "attention-RNN-2.greedy.en").read_text(encoding="utf-8")
+    assert kept.splitlines() == ["a dog sleeps in the house now", "a cat sits on the table now"]
+
+
+def test_one_recipe_alone_takes_the_place_of_its_row(notebook, tmp_path, capsys):
+    tool.main([str(notebook)])
+    path = tmp_path / "rows.json"
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    rows[0]["n_parameters"], rows[1]["n_parameters"] = -1, -2
+    path.write_text(json.dumps([*rows, rows[0] | {"name": "gone"}]), encoding="utf-8")
+    tool.main(["--only", "attention RNN", str(notebook)])
+    rows = json.loads(path.read_text(encoding="utf-8"))
+    assert [row["name"] for row in rows] == ["Transformer", "attention RNN"]
+    assert rows[0]["n_parameters"] == -1
+    assert rows[1]["n_parameters"] > 0
+    with pytest.raises(SystemExit):
+        tool.main(["--only", "no such", str(notebook)])
+    assert "--only must be one of ['Transformer', 'attention RNN']" in capsys.readouterr().err
+
+
+def test_a_chapter_without_recipes_is_named(tmp_path):
+    made = nbformat.v4.new_notebook()
+    made.cells = [nbformat.v4.new_code_cell("stored_recipes = {}", id="recipe-none")]
+    nbformat.write(made, tmp_path / "11_empty.ipynb")
+    with pytest.raises(ValueError, match=r"11_empty\.ipynb must fill stored_recipes"):
+        tool.names_of(tmp_path / "11_empty.ipynb")
