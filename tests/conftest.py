@@ -1,3 +1,4 @@
+import gc
 import signal
 
 import pytest
@@ -23,9 +24,15 @@ def _checked_with_the_first_seed(request):
 
 @pytest.fixture
 def ctrl_c():
-    """Ctrl-C raises KeyboardInterrupt, also in tests that run in the background."""
+    """Ctrl-C raises KeyboardInterrupt, also in tests that run in the background.
+
+    It would be lost inside what hypothesis has Python call at every garbage collection.
+    """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    callbacks = gc.callbacks[:]
+    gc.callbacks.clear()
     yield
+    gc.callbacks[:] = callbacks
     signal.signal(signal.SIGINT, before)
 
 

@@ -478,12 +478,12 @@ def test_the_tool_sweeps_then_trains_five_and_keeps_the_other_chapters(store, tr
     ]
     three, control = rows[3:]
     assert (three["lr"], three["control"], control["control"]) == (0.008, False, True)
-    assert three["tried"] == {"0.002": 0.5, "0.003": 0.5, "0.005": 0.5, "0.008": 0.9, "0.012": 0.5}
+    rates = 0.002, 0.003, 0.005, 0.008, 0.012, 0.018
+    assert three["tried"] == {str(lr): 0.9 if lr == 0.008 else 0.5 for lr in rates}
     assert [seed["judged"]["exact"] for seed in three["seeds"]] == [0.75] * 5
     assert (three["n_parameters"], control["n_parameters"]) == (6, 2)
-    rates = 0.002, 0.003, 0.005, 0.008, 0.012
-    assert trained[:10] == [(lr, seed, 800) for lr in rates for seed in (100, 101)]
-    assert trained[10:15] == [(0.008, seed, 800) for seed in range(5)]
+    assert trained[:12] == [(lr, seed, 800) for lr in rates for seed in (100, 101)]
+    assert trained[12:17] == [(0.008, seed, 800) for seed in range(5)]
     assert three["n_steps"] == 800
 
 
@@ -514,7 +514,7 @@ def test_without_a_sweep_the_stored_rate_is_taken(store, trained, chapter):
     assert translator_so_far.main([str(chapter)]) == 0
     assert trained[:5] == [(0.01, seed, 800) for seed in range(5)]
     assert stored("three").tried == {0.01: 0.2, 0.02: 0.1}
-    assert len(trained) == 5 + 10 + 5  # the control is new: it is swept
+    assert len(trained) == 5 + 12 + 5  # the control is new: it is swept
 
 
 def test_an_entry_may_ask_for_other_steps(store, trained, tmp_path):
@@ -526,7 +526,7 @@ def test_an_entry_may_ask_for_other_steps(store, trained, tmp_path):
     )
     store(row(3, "one"))
     assert translator_so_far.main([str(path)]) == 0
-    assert [n_steps for _, _, n_steps in trained] == [800] * 5 + [8000] * (10 + 5)
+    assert [n_steps for _, _, n_steps in trained] == [800] * 5 + [8000] * (12 + 5)
     rows = json.loads(results.RESULTS.read_text(encoding="utf-8"))
     assert [each["n_steps"] for each in rows] == [800, 8000]
 

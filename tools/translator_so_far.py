@@ -35,7 +35,7 @@ from transformer.files import replace_file
 from transformer.recurrent import EncoderDecoder
 from transformer.runtime import default_device
 
-RATES = (0.002, 0.003, 0.005, 0.008, 0.012)
+RATES = (0.002, 0.003, 0.005, 0.008, 0.012, 0.018)
 RECURRENT_RATES = (0.003, 0.005, 0.01, 0.02, 0.03)
 TUNING_SEEDS, SEEDS = (100, 101), range(5)
 KEPT, KEPT_SEEDS = 9, range(10)  # the chapter whose models are stored, and how many
