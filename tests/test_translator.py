@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from tools import translator_so_far
+from tools.chapters import CHAPTERS
 from transformer import Transformer, TransformerConfig
 from transformer.book import translator
 from transformer.book.translator import (
@@ -422,6 +423,14 @@ def test_ten_models_are_stored_and_translate_as_their_row_says():
         judged = judge(found[seed])
         assert own.agrees(judged, margin=0.01), seed
         assert judged.both_right > 0.97
+
+
+def test_the_stored_models_are_of_the_kind_that_chapter_9_makes():
+    (chapter,) = (path for path in CHAPTERS if path.name.startswith("09_"))
+    make, _ = next(iter(translator_so_far.translators(chapter).values()))
+    expected = make().config
+    for seed in range(10):
+        assert translator.trained(seed).config == expected, seed
 
 
 # The tool

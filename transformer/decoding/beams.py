@@ -27,7 +27,7 @@ class Beams:
     ):
         n, K = n_sentences, beam_size
         self.K, self.alpha, self.eos_id, self.pad_id = K, length_penalty, eos_id, pad_id
-        self.length = 0
+        self.length, self.max_len = 0, max_len
         self.going = torch.arange(n, device=device)  # (n,), which sentences are not done
         self.tokens = torch.full((n, K, max_len + 1), pad_id, device=device)
         self.tokens[:, :, 0] = (self.going.new_zeros(n) + bos_id)[:, None]

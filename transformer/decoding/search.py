@@ -10,7 +10,7 @@ from torch import Tensor
 from transformer.checks import check_finite_and_positive, check_positive
 from transformer.decoding.beams import Beams
 from transformer.decoding.protocol import Decodable, Logits
-from transformer.decoding.steps import FirstToken, decoding_steps
+from transformer.decoding.steps import FirstToken, Steps, decoding_steps
 
 
 def greedy_decode(
@@ -110,14 +110,19 @@ def beam_search(
             pad_id=model.pad_id,
             device=src.device,
         )
-        steps.select(beams.first_rows())
-        for _ in range(max_len):
-            rows = beams.advance(steps.next(beams.last_tokens()))
-            if len(rows) == 0:
-                break
-            steps.select(rows)
-        tokens, log_p = beams.best()
+        tokens, log_p = run_beams(steps, beams)
     return tokens.clone(), log_p.clone()
+
+
+def run_beams(steps: Steps, beams: Beams) -> tuple[Int[Tensor, "n length"], Float[Tensor, " n"]]:
+    """Advances all beams until none goes on or they are full; the best and its log-probability."""
+    steps.select(beams.first_rows())
+    for _ in range(beams.max_len):
+        rows = beams.advance(steps.next(beams.last_tokens()))
+        if len(rows) == 0:
+            break
+        steps.select(rows)
+    return beams.best()
 
 
 def generate(

@@ -42,6 +42,9 @@ class UncachedSteps:
         self.memory, self.tgt = self.memory.select(rows), self.tgt[rows]
 
 
+Steps = CachedSteps | UncachedSteps
+
+
 @contextmanager
 def decoding_steps(
     model: Decodable,
@@ -50,7 +53,7 @@ def decoding_steps(
     eos_id: int,
     max_len: int,
     use_cache: bool,
-) -> Iterator[CachedSteps | UncachedSteps]:
+) -> Iterator[Steps]:
     """Checks what decoding is given, then runs it in evaluation mode and without gradients."""
     check_positive(max_len=max_len)
     if max_len > model.max_len:

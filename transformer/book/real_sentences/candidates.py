@@ -12,6 +12,7 @@ from transformer.data.text import Tokenizing
 from transformer.data.tokens import BOS_ID, EOS_ID
 from transformer.decoding.beams import Beams
 from transformer.decoding.protocol import Decodable
+from transformer.decoding.search import run_beams
 from transformer.decoding.steps import decoding_steps
 
 
@@ -91,11 +92,5 @@ def _search(
             pad_id=model.pad_id,
             device=src.device,
         )
-        steps.select(beams.first_rows())
-        for _ in range(max_len):
-            rows = beams.advance(steps.next(beams.last_tokens()))
-            if len(rows) == 0:
-                break
-            steps.select(rows)
-        beams.best()  # a sentence that never ended counts as it stands
+        run_beams(steps, beams)  # a sentence that never ends counts as it stands
     return beams.found
