@@ -1,15 +1,11 @@
-// Fills each element whose data-explorer is `key`; explorer.py says what `data` holds.
+// The attention explorer; page.py makes one script of it and of what it imports.
+
+import { labelled, make, select } from "./elements.js";
+
+// Fills each element whose data-explorer is `key`; page.py says what `data` holds.
 function exploreAttention(key, style, data) {
   for (const host of document.querySelectorAll(`[data-explorer="${key}"]`))
     if (!host.shadowRoot) build(host, style, data);
-}
-
-// Words are put in as text, never as HTML.
-function make(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  element.append(...children);
-  return element;
 }
 
 // A shadow tree keeps the page's style sheets out, and takes the place of the plain table.
@@ -20,13 +16,18 @@ function build(host, style, data) {
   const words = make("div");
   const says = make("p", { role: "status" });
   const title = make("p", { class: "title" });
-  const scroll = make("div", { class: "table", role: "region", "aria-label": "Table", tabindex: 0 });
+  const scroll = make("div", {
+    class: "table",
+    role: "region",
+    "aria-label": "Table",
+    tabindex: 0,
+  });
   section.append(choices, words, says, title, scroll);
   host.attachShadow({ mode: "open" }).append(make("style", {}, style), section);
   followScheme(section);
 
   const sentence = () => data.sentences[chosen.sentence];
-  const percent = (weight) => Math.round((100 * weight) / data.scale);
+  const inPercent = (weight) => Math.round((100 * weight) / data.scale);
   const isWord = (word) => !/^<(pad|bos|eos)>$/.test(word);
 
   // The chosen kind of attention: who looks, at what, with which weights.
@@ -61,17 +62,14 @@ function build(host, style, data) {
     return [word, make("span", { class: "next" }, spoken(", next "), arrow, now.next[t])];
   }
 
-  function select(name, title, options, change) {
-    const list = make("select", { name });
-    for (const [value, text] of options) list.append(make("option", { value }, text));
-    list.value = chosen[name];
-    if (list.selectedIndex < 0) list.selectedIndex = 0;
+  function choice(name, title, options, change) {
+    const list = select(options, chosen[name], { name });
     chosen[name] = list.value;
     list.addEventListener("change", () => {
       chosen[name] = list.value;
       change();
     });
-    return make("label", {}, title, list);
+    return labelled(title, list);
   }
 
   // Layers and heads depend on the kind; the first two selects stay, so that focus does.
@@ -80,8 +78,8 @@ function build(host, style, data) {
     const counted = (n) => Array.from({ length: n }, (_, i) => [i, i]);
     const heads = [...counted(maps[0].length), ["mean", "mean"]];
     while (choices.children.length > 2) choices.lastChild.remove();
-    choices.append(select("layer", "Layer", counted(maps.length), draw));
-    choices.append(select("head", "Head", heads, draw));
+    choices.append(choice("layer", "Layer", counted(maps.length), draw));
+    choices.append(choice("head", "Head", heads, draw));
   }
 
   function draw() {
@@ -128,9 +126,9 @@ function build(host, style, data) {
       if (next) line.firstChild.append(" ", next);
       const gold = partners(now, t);
       row.forEach((weight, s) => {
-        const cell = make("td", {}, `${percent(weight)}`, ...(gold.includes(s) ? [mark()] : []));
+        const cell = make("td", {}, `${inPercent(weight)}`, ...(gold.includes(s) ? [mark()] : []));
         cell.style.setProperty("--w", weight / data.scale);
-        cell.classList.toggle("zero", percent(weight) === 0);
+        cell.classList.toggle("zero", inPercent(weight) === 0);
         line.append(cell);
       });
       line.addEventListener("click", () => pick(t));
@@ -181,7 +179,7 @@ function build(host, style, data) {
     words.querySelectorAll("[data-column]").forEach((element, s) => {
       element.style.setProperty("--w", now.weights[t][s] / data.scale);
       element.querySelector(".percent")?.remove();
-      const number = make("span", { class: "percent" }, `${percent(now.weights[t][s])}`);
+      const number = make("span", { class: "percent" }, `${inPercent(now.weights[t][s])}`);
       if (gold.includes(s)) number.append(mark());
       if (now.itself) number.setAttribute("aria-hidden", "true"); // else part of the button's name
       element.append(number);
@@ -198,9 +196,9 @@ function build(host, style, data) {
     const text = [now.next ? "Having read " : "From ", quoted(now.rows[t], now.rowLang)];
     if (now.next) text.push(", with ", quoted(now.next[t], now.rowLang), " to write");
     text.push(chosen.head === "mean" ? ", the heads together look at " : ", this head looks at ");
-    const seen = strongest(now, t, () => true).filter((s) => percent(now.weights[t][s]) > 0);
+    const seen = strongest(now, t, () => true).filter((s) => inPercent(now.weights[t][s]) > 0);
     seen.slice(0, 3).forEach((s, i) => {
-      const after = `\u00a0${percent(now.weights[t][s])}\u00a0%`;
+      const after = `\u00a0${inPercent(now.weights[t][s])}\u00a0%`;
       text.push(i ? ", " : "", quoted(now.columns[s], now.columnLang), after);
     });
     text.push(seen.length ? "." : "nothing.");
@@ -219,8 +217,8 @@ function build(host, style, data) {
   };
   const titles = data.sentences.map(({ source }, i) => [i, source.filter(isWord).join(" ")]);
   const kinds = Object.entries(data.titles).map(([kind, text]) => [kind, text.split("-att")[0]]);
-  choices.append(select("sentence", "Sentence", titles, restart));
-  choices.append(select("kind", "Attention", kinds, restart));
+  choices.append(choice("sentence", "Sentence", titles, restart));
+  choices.append(choice("kind", "Attention", kinds, restart));
   choose();
   draw();
 }

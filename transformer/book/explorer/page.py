@@ -1,10 +1,11 @@
 """The attention explorer: every head of a model on a few sentences, in one piece of HTML.
 
-For chapter 12. What it does in a browser stands in explorer.js and explorer.css. Where scripts do
-not run, as on GitHub, the table of one head is left.
+For chapter 12. What it does in a browser stands in explorer.js, explorer.css and elements.js, which
+the site's other parts use, too. Where scripts do not run, as on GitHub, one head's table is left.
 """
 
 import json
+import re
 from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
@@ -70,7 +71,7 @@ def _page(data: dict, table: str) -> HTML:
     colours = ("BLUE", "ORANGE", "SKY")
     named = "".join(f"--{name.lower()}: {getattr(figures, name)}; " for name in colours)
     style = f":host {{ {named}}}\n{_file('explorer.css')}"
-    script = f'"use strict";\n{_file("explorer.js")}'
+    script = f'"use strict";\n{_inlined("elements.js", "explorer.js")}'
     key = sha256((text + style + script).encode()).hexdigest()[:12]
     call = f'exploreAttention("{key}", {json.dumps(style)}, {text});'
     return HTML(
@@ -110,6 +111,12 @@ def _table(sentence: Explored, kind: Kind, layer: int, head: int) -> str:
 
 def _integers(weights: Tensor) -> Tensor:
     return (weights.detach().cpu().double() * SCALE).round().int()
+
+
+def _inlined(*names: str) -> str:
+    """Modules as one script, which no file has to be fetched for: without import and export."""
+    modules = "\n".join(map(_file, names))
+    return re.sub(r"^import [^;]*;\n|^export ", "", modules, flags=re.MULTILINE)
 
 
 def _file(name: str) -> str:

@@ -1,0 +1,117 @@
+"""What the translator in the page is made from: the weights of chapter 9's, and its words.
+
+The browser reads the weights' own file. All else is written as one module, ``words.js``.
+"""
+
+import json
+import shutil
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from transformer.book.explorer.explored import from_model
+from transformer.book.translator import SENTENCES, trained
+from transformer.book.translator.data import MAX_LEN
+from transformer.book.translator.trained import WEIGHTS
+from transformer.data.grammar import grammar_pairs, grammar_vocabularies
+from transformer.data.grammar.function_words import (
+    ADVERBS,
+    BE,
+    DO,
+    FEELINGS,
+    NEGATIONS,
+    OTHERS,
+    PLACES,
+    PRONOUNS,
+    THE,
+    A,
+)
+from transformer.data.grammar.lexicon import ADJECTIVES, NOUNS, VERBS
+from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+
+SEED = 0
+STORED = WEIGHTS / f"seed-{SEED}.safetensors"
+EXAMPLES = (
+    *SENTENCES,
+    "i do not eat any apples",
+    "the small bird sings in front of the house",
+)
+
+
+def write_translator_files(folder: Path) -> None:
+    """Writes ``weights.safetensors`` and ``words.js``."""
+    shutil.copyfile(STORED, folder / "weights.safetensors")
+    text = json.dumps(translator_words(), ensure_ascii=False, separators=(",", ":"))
+    module = f"// Written by _ext/translator_files.py.\nexport default {text};\n"
+    (folder / "words.js").write_text(module, encoding="utf-8")
+
+
+@cache
+def translator_words() -> dict[str, Any]:
+    """Both vocabularies in the order of ids, examples, the grammar, the head to begin with."""
+    english, french = grammar_vocabularies()
+    return {
+        "english": english.words(range(len(english))),
+        "french": french.words(range(len(french))),
+        "ids": {"pad": PAD_ID, "bos": BOS_ID, "eos": EOS_ID, "unk": UNK_ID},
+        "maxLen": MAX_LEN,
+        "kilobytes": round(STORED.stat().st_size / 1000),
+        "examples": EXAMPLES,
+        "head": aligning_head(),
+        "grammar": english_grammar(),
+    }
+
+
+def english_grammar() -> dict[str, Any]:
+    """The English half of the grammar's tables, as ``grammar.js`` reads them."""
+    return {
+        "nouns": [{"kind": noun.kind, "forms": noun.english} for noun in NOUNS],
+        "adjectives": [{"word": a.english, "kinds": a.kinds} for a in ADJECTIVES],
+        "verbs": [
+            {
+                "forms": verb.english,
+                "tail": verb.tails[0],
+                "preposition": verb.prepositions[0],
+                "direct": verb.direct,
+                "subjects": verb.subjects,
+                "objects": verb.objects,
+            }
+            for verb in VERBS
+        ],
+        "the": THE.english,
+        "a": A.english,
+        "determiners": [[_plain(form) for form in other.english] for other in OTHERS],
+        "pronouns": [[english, person] for english, _, person, _ in PRONOUNS],
+        "places": [[_plain(english), kinds] for english, _, kinds in PLACES],
+        "adverbs": [english for english, _ in ADVERBS],
+        "negations": [*NEGATIONS],
+        "feelings": [english for english, _ in FEELINGS],
+        "do": DO,
+        "be": BE,
+    }
+
+
+def aligning_head() -> dict[str, float]:
+    """The cross-attention head that looks most often at the word that it translates.
+
+    Layer and head from 0, and the share of the French words, in 100 sentences of the test, that
+    look most at one of the English words that they are linked to.
+    """
+    pairs = grammar_pairs(100, seed=1, split="test")
+    found = from_model(trained(SEED).cpu(), pairs, grammar_vocabularies())
+    right, n_words = torch.tensor(0.0), 0
+    for sentence, pair in zip(found, pairs, strict=True):
+        looked_at = sentence.maps["cross"].argmax(dim=-1)  # (layers, heads, T)
+        for j in {j for _, j in pair.alignment}:
+            partners = torch.tensor([i for i, word in pair.alignment if word == j])
+            right = right + torch.isin(looked_at[:, :, j], partners).float()
+            n_words += 1
+    share = right / n_words
+    layer, head = divmod(int(share.argmax()), share.size(1))
+    return {"layer": layer, "head": head, "right": round(share.max().item(), 3)}
+
+
+def _plain(english: str | None) -> str | None:
+    return english and english.replace(" + ", " ")

@@ -1,0 +1,149 @@
+// From logits to sentences, as transformer/decoding does it (chapter 10).
+
+import { softmax } from "./parts.js";
+
+/**
+ * The ids { pad, bos, eos } and the longest sentence, maxLen, are `limits`. Each search returns
+ * the ids that it has written, with <eos> where it came to it.
+ */
+export function greedy(model, source, limits) {
+  return write(model, source, limits, (logits) => indexOfMax(logits));
+}
+
+/** A token drawn at each step; `random` returns numbers from 0 up to 1. */
+export function sample(model, source, limits, { temperature = 1, topK, topP, random }) {
+  const draw = (logits) => drawFrom(filtered(logits, { temperature, topK, topP }), random());
+  return write(model, source, limits, draw);
+}
+
+function write(model, source, { pad, bos, eos, maxLen }, choose) {
+  const state = model.start(source);
+  const written = [];
+  for (let token = bos; written.length < maxLen && token !== eos; written.push(token)) {
+    const { logits } = model.next(token, state);
+    logits[pad] = -Infinity; // padding is not a word
+    token = choose(logits);
+  }
+  return written;
+}
+
+/** The probabilities that a sample is drawn from: temperature, then top-k, then top-p. */
+export function filtered(logits, { temperature = 1, topK, topP } = {}) {
+  if (!(temperature > 0)) throw new Error(`temperature must be positive, got ${temperature}`);
+  if (topK !== undefined && !(topK >= 1)) throw new Error(`topK must be at least 1, got ${topK}`);
+  if (topP !== undefined && !(topP > 0 && topP <= 1))
+    throw new Error(`topP must be above 0 and at most 1, got ${topP}`);
+  const scaled = Float32Array.from(logits, (logit) => logit / temperature);
+  return softmax(keepTopP(keepTopK(scaled, topK), topP));
+}
+
+function keepTopK(logits, k) {
+  if (k === undefined || k >= logits.length) return logits;
+  const lowest = Float32Array.from(logits).sort()[logits.length - k];
+  return logits.map((logit) => (logit < lowest ? -Infinity : logit));
+}
+
+/** The fewest that together reach p: one is dropped if the likelier ones reach p without it. */
+function keepTopP(logits, p) {
+  if (p === undefined) return logits;
+  const shares = softmax(logits);
+  const kept = new Float32Array(logits.length).fill(-Infinity);
+  let before = 0;
+  for (const i of order(shares)) {
+    if (before >= p) break;
+    kept[i] = logits[i];
+    before = Math.fround(before + shares[i]);
+  }
+  return kept;
+}
+
+/** The token at which the sum of the probabilities passes `share`, a number from 0 up to 1. */
+export function drawFrom(probabilities, share) {
+  let sum = 0;
+  let last = 0;
+  for (let i = 0; i < probabilities.length; i++) {
+    if (probabilities[i] === 0) continue;
+    sum += probabilities[i];
+    last = i;
+    if (share < sum) return i;
+  }
+  return last; // the sum was rounded down
+}
+
+/** Marsaglia's xorshift (2003) of 32 bits: the same numbers from the same seed. */
+export function generator(seed) {
+  let state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) || 1;
+  const next = () => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) / 2 ** 32;
+  };
+  for (let i = 0; i < 16; i++) next(); // neighbouring seeds part
+  return next;
+}
+
+/**
+ * Beam search: at each step the `beamSize` best continuations stay; those that end are set aside,
+ * and enough of them end the search. Returns the best one with its log-probability and score, and
+ * all that were set aside, the best first.
+ */
+export function beamSearch(model, source, limits, { beamSize = 4, lengthPenalty = 0.6 } = {}) {
+  if (!(beamSize >= 1)) throw new Error(`beamSize must be at least 1, got ${beamSize}`);
+  const start = { tokens: [limits.bos], logP: 0, state: model.start(source) };
+  const score = ({ tokens, logP }) => logP / ((5 + tokens.length - 1) / 6) ** lengthPenalty;
+  let beams = [start];
+  const ended = [];
+  for (let step = 0; step < limits.maxLen && ended.length < beamSize; step++) {
+    const next = continuations(model, beams, limits, 2 * beamSize);
+    ended.push(...next.slice(0, beamSize).filter(({ ends }) => ends));
+    beams = next.filter(({ ends }) => !ends).slice(0, beamSize);
+  }
+  const found = (ended.length ? ended : beams).map((beam) => ({
+    tokens: beam.tokens.slice(1),
+    logP: beam.logP,
+    score: score(beam),
+  }));
+  found.sort((a, b) => b.score - a.score); // stable: of equals, the one that was found first
+  return { ...found[0], found };
+}
+
+/** The `count` likeliest ways to go on from all beams. */
+function continuations(model, beams, { pad, eos }, count) {
+  const ways = [];
+  beams.forEach((beam, b) => {
+    const state = beam.state.copy();
+    const { logits } = model.next(beam.tokens.at(-1), state);
+    const logShares = logSoftmax(logits);
+    for (const token of order(logShares)
+      .filter((i) => i !== pad)
+      .slice(0, count))
+      ways.push({ b, token, state, logP: Math.fround(beam.logP + logShares[token]) });
+  });
+  ways.sort((x, y) => y.logP - x.logP || x.b - y.b || x.token - y.token);
+  return ways.slice(0, count).map(({ b, token, state, logP }) => {
+    return { tokens: [...beams[b].tokens, token], logP, state, ends: token === eos };
+  });
+}
+
+function logSoftmax(logits) {
+  const highest = Math.max(...logits);
+  const sum = logits.reduce((total, logit) => total + Math.exp(logit - highest), 0);
+  return logits.map((logit) => logit - highest - Math.log(sum));
+}
+
+/** The indices of `values`, the largest first; of equals, the first comes first. */
+export function order(values) {
+  return Array.from(values.keys()).sort((i, j) => values[j] - values[i]);
+}
+
+function indexOfMax(values) {
+  return values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
+}
+
+/** The logits and the weights of all heads at each step of a sentence that is written already. */
+export function trace(model, source, { bos }, tokens) {
+  const state = model.start(source);
+  const steps = [bos, ...tokens.slice(0, -1)].map((token) => model.next(token, state));
+  return { encoder: state.encoder, steps };
+}

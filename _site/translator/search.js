@@ -1,0 +1,99 @@
+// How the next word is chosen: the controls for it, and the search that they ask for.
+
+import { beamSearch, filtered, generator, greedy, sample } from "./decode.js";
+import { button, labelled, make, newId, select } from "../elements.js";
+
+const WAYS = [
+  ["greedy", "the likeliest word"],
+  ["beams", "beam search"],
+  ["sampling", "by chance"],
+];
+const ALL = "all";
+
+export class Search {
+  /** `changed` is called when a control is; `way` is that which is chosen first. */
+  constructor(changed, way = "greedy") {
+    this.seed = 1;
+    this.way = WAYS.some(([name]) => name === way) ? way : "greedy";
+    const counts = (...numbers) => numbers.map((n) => [n, n]);
+    this.beamSize = select(counts(1, 2, 3, 4, 6, 8), 4);
+    this.lengthPenalty = select(counts("0", "0.6", "1", "2"), "0.6");
+    this.temperature = make("input", { type: "range", min: 0.1, max: 3, step: 0.1, value: 1 });
+    this.shown = make("output", {}, "1.0");
+    this.topK = select([[ALL, ALL], ...counts(1, 2, 5, 10, 50)], ALL);
+    this.topP = select([[ALL, ALL], ...counts("0.5", "0.9", "0.95", "0.99")], ALL);
+    this.again = button("Again", () => this.#drawAnew(changed));
+    this.element = this.#build(changed);
+  }
+
+  get temperatureIs() {
+    return Number(this.temperature.value);
+  }
+
+  /** What a sample is drawn from; without sampling, the model's own probabilities. */
+  probabilities(logits) {
+    return filtered(logits, this.way === "sampling" ? this.#options() : {});
+  }
+
+  /** What is written, ids; and all sentences that beam search has found. */
+  run(model, source, limits) {
+    if (this.way === "beams") {
+      const beamSize = Number(this.beamSize.value);
+      const lengthPenalty = Number(this.lengthPenalty.value);
+      return beamSearch(model, source, limits, { beamSize, lengthPenalty });
+    }
+    if (this.way === "greedy") return { tokens: greedy(model, source, limits) };
+    const random = generator(this.seed);
+    return { tokens: sample(model, source, limits, { ...this.#options(), random }) };
+  }
+
+  #options() {
+    const number = ({ value }) => (value === ALL ? undefined : Number(value));
+    return { temperature: this.temperatureIs, topK: number(this.topK), topP: number(this.topP) };
+  }
+
+  #drawAnew(changed) {
+    this.seed += 1;
+    changed();
+  }
+
+  #build(changed) {
+    const forBeams = [
+      labelled("Beams, K", this.beamSize),
+      labelled("Length penalty", this.lengthPenalty),
+    ];
+    const forSampling = [
+      labelled("Temperature", this.temperature, this.shown),
+      labelled("Top-k", this.topK),
+      labelled("Top-p", this.topP),
+      this.again,
+    ];
+    const knobs = { beams: make("div", { class: "knobs" }, ...forBeams) };
+    knobs.sampling = make("div", { class: "knobs" }, ...forSampling);
+    const show = () => {
+      for (const [way, row] of Object.entries(knobs)) row.hidden = way !== this.way;
+    };
+    show();
+    this.temperature.addEventListener("input", () => {
+      this.shown.value = this.temperatureIs.toFixed(1);
+    });
+    const ways = this.#ways((way) => {
+      this.way = way;
+      show();
+    });
+    const element = make("fieldset", { class: "how" });
+    element.append(make("legend", {}, "How each word is chosen"), ways, ...Object.values(knobs));
+    element.addEventListener("change", changed);
+    return element;
+  }
+
+  #ways(choose) {
+    const name = newId();
+    const radios = WAYS.map(([way, text]) => {
+      const radio = make("input", { type: "radio", name, value: way, checked: way === this.way });
+      radio.addEventListener("change", () => choose(way));
+      return make("label", { class: "way" }, radio, text);
+    });
+    return make("div", { class: "ways" }, ...radios);
+  }
+}

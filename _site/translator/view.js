@@ -1,0 +1,199 @@
+// The translator of chapter 9 in the page: fills each element of the class book-translator.
+
+import { generator, trace } from "./decode.js";
+import { button, labelled, make, newId, select } from "../elements.js";
+import { Grammar } from "./grammar.js";
+import { Transformer } from "./model.js";
+import { Search } from "./search.js";
+import { Vocabulary, plain, split } from "./text.js";
+import { WordBox } from "./word_box.js";
+import words from "./words.js";
+import { Written } from "./written.js";
+
+const WEIGHTS = new URL("weights.safetensors", import.meta.url);
+const { ids, english } = words;
+const vocabulary = new Vocabulary(english, ids.unk);
+const limits = { ...ids, maxLen: words.maxLen };
+let loading; // what all translators of a page share
+let grammar;
+
+/** The model, which is fetched once; after a failure the next call tries anew. */
+function load() {
+  loading ??= fetchModel().catch((error) => {
+    loading = undefined;
+    throw error;
+  });
+  return loading;
+}
+
+async function fetchModel() {
+  const response = await fetch(WEIGHTS);
+  if (!response.ok) throw new Error(`the server answered ${response.status}`);
+  return new Transformer(await response.arrayBuffer());
+}
+
+class Translator {
+  constructor(host) {
+    const full = host.dataset.size === "full";
+    this.random = generator(Date.now());
+    this.tried = 0;
+    this.box = new WordBox({ next: nextWords, changed: (text) => this.#judge(text) });
+    this.note = make("p", { class: "note", id: newId() });
+    this.box.input.setAttribute("aria-describedby", this.note.id);
+    this.state = make("p", { class: "state", role: "status" });
+    this.search = new Search(() => this.started && this.translate(), host.dataset.search);
+    this.written = new Written({ full, start: words.head });
+    this.box.input.addEventListener("focus", () => this.#prepare());
+    host.replaceChildren(this.#build(full));
+    this.box.text = host.dataset.sentence ?? words.examples[0];
+    this.#say(
+      `The model, ${words.kilobytes} kB, comes when you ask for it, and runs in this page.`,
+    );
+  }
+
+  #build(full) {
+    const label = make("label", { class: "title", for: this.box.input.id }, "An English sentence");
+    const go = make("button", { type: "submit", class: "go" }, "Translate");
+    const form = make("form", {}, label, make("div", { class: "ask" }, this.box.element, go));
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.translate();
+    });
+    const more = make("div", { class: "knobs" });
+    if (full) more.append(this.#examples());
+    more.append(button("Another sentence", () => this.#another()));
+    if (full) more.append(button("Clear", () => this.#clear()));
+    form.append(this.note, more);
+    const section = make("section", { class: "translator", "aria-label": "Translator" }, form);
+    if (full) section.append(this.search.element);
+    section.append(this.state, this.written.element);
+    return section;
+  }
+
+  #examples() {
+    const options = words.examples.map((sentence) => [sentence, sentence]);
+    const list = select([["", "choose …"], ...options], "");
+    list.addEventListener("change", () => list.value && this.#take(list.value));
+    return labelled("Example", list);
+  }
+
+  /** The examples that are left, then sentences by chance. */
+  #another() {
+    this.tried += 1;
+    this.#take(words.examples[this.tried] ?? theGrammar().random(this.random));
+  }
+
+  #take(sentence) {
+    this.box.text = sentence;
+    this.translate();
+  }
+
+  #clear() {
+    this.box.text = "";
+    this.box.input.focus();
+  }
+
+  /** Which words the model does not know, and whether it has learnt such sentences. */
+  #judge(text) {
+    const typed = split(plain(text));
+    const begun = !/\s$/.test(text) && document.activeElement === this.box.input;
+    const strange = typed.filter((word, i) => {
+      const isBegun = begun && i === typed.length - 1;
+      return !vocabulary.ids.has(word) && !(isBegun && english.some((w) => w.startsWith(word)));
+    });
+    this.unknown = typed.filter((word) => !vocabulary.ids.has(word));
+    this.#mark(strange);
+  }
+
+  #mark(strange) {
+    this.box.input.setAttribute("aria-invalid", String(strange.length > 0));
+    if (!strange.length) return this.note.replaceChildren();
+    const marked = (word) => [", ", make("mark", { lang: "en" }, word)];
+    const named = [...new Set(strange)].flatMap(marked);
+    const known = `: it has learnt ${vocabulary.ids.size} words.`;
+    this.note.replaceChildren("The model does not know ", ...named.slice(1), known);
+  }
+
+  #prepare() {
+    const here = () => this.started || this.#say("The model is here.");
+    return load().then(here, (error) => this.#fail(error));
+  }
+
+  #fail({ message }) {
+    this.#say(`The model could not be fetched (${message}). “Translate” tries again.`);
+  }
+
+  #say(text) {
+    if (this.state.textContent !== text) this.state.textContent = text;
+  }
+
+  async translate() {
+    this.box.close();
+    const text = plain(this.box.text);
+    const typed = split(text);
+    this.#mark(this.unknown);
+    const refusal = this.#refusal(typed);
+    if (refusal) return this.#say(refusal);
+    const asked = (this.asked = {});
+    this.#say(`Fetching the model, ${words.kilobytes} kB …`);
+    const model = await load().catch((error) => this.#fail(error));
+    if (!model || this.asked !== asked) return undefined;
+    this.started = true;
+    return this.#write(model, typed);
+  }
+
+  #refusal(typed) {
+    if (!typed.length) return "Write a sentence first.";
+    if (this.unknown.length) return "A sentence with an unknown word is not translated.";
+    const longest = words.maxLen - 1;
+    return typed.length > longest && `A sentence must have at most ${longest} words.`;
+  }
+
+  #write(model, typed) {
+    const source = [...vocabulary.encode(typed.join(" ")), ids.eos];
+    const start = performance.now();
+    const { tokens, found } = this.search.run(model, source, limits);
+    const took = performance.now() - start;
+    const { steps } = trace(model, source, limits, tokens);
+    for (const step of steps) {
+      step.logits[ids.pad] = -Infinity; // padding is not a word
+      step.probabilities = this.search.probabilities(step.logits);
+    }
+    const name = (id) => words.french[id];
+    const sentence = (written) =>
+      written
+        .filter((id) => id !== ids.eos)
+        .map(name)
+        .join(" ");
+    this.#say(this.#about(typed, took));
+    return this.written.show({
+      source: source.map((id) => english[id]),
+      target: tokens.map(name),
+      steps,
+      name,
+      found: found?.map((beam) => [sentence(beam.tokens), beam.logP]),
+    });
+  }
+
+  #about(typed, milliseconds) {
+    const learnt = theGrammar().next(typed).complete;
+    const time = `Written in ${Math.max(1, Math.round(milliseconds))} ms.`;
+    return learnt
+      ? time
+      : `${time} The grammar that it has learnt from does not write this sentence: it is of a new kind for the model.`;
+  }
+}
+
+function theGrammar() {
+  grammar ??= new Grammar(words.grammar);
+  return grammar;
+}
+
+/** What the grammar would write next; where it has no more to say, all words that are known. */
+function nextWords(before, begun) {
+  const next = theGrammar().next(before).words;
+  if (next.size || !begun) return next;
+  return new Map([...vocabulary.ids.keys()].map((word) => [word, "known words"]));
+}
+
+for (const host of document.querySelectorAll(".book-translator")) new Translator(host);

@@ -1,0 +1,384 @@
+"""The translator as a reader meets it, on a wide light screen and on a narrow dark one."""
+
+import time
+
+import pytest
+
+from tests.test_page_translator import copy_translator, encoded, in_pytorch
+from tools.site_check import SCREENS, serve
+from transformer.book.translator import trained
+from transformer.data.grammar import grammar_pairs, grammar_vocabularies
+from transformer.data.grammar.vocabularies import SOURCE_WORDS
+
+PAGE = """<!DOCTYPE html><html lang="en" data-theme="{scheme}"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><title>Try</title>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="translator/translator.css">
+<script type="module" src="translator/view.js"></script>
+</head><body style="margin: 8px">{body}</body></html>"""
+FALLBACK = "<p>Here runs the translator.</p>"
+SMALL = f'<div class="book-translator" data-size="small">{FALLBACK}</div>'
+FULL = f'<div class="book-translator" data-size="full">{FALLBACK}</div>'
+FOCUSED = """() => {
+    const { activeElement: element } = document;
+    const words = (element.labels?.[0] ?? element).cloneNode(true);
+    for (const control of words.querySelectorAll("select")) control.remove();
+    return words.textContent.trim();
+}"""
+WEIGHTS = "**/weights.safetensors"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    copy_translator(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def site(folder):
+    server, base = serve(folder)
+    yield base
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(params=SCREENS, ids=lambda screen: f"{screen[0]}-{screen[1]}")
+def opened(request, browser, folder, site):
+    """Opens HTML; fails on an error, a request elsewhere, what is wider than the screen."""
+    width, scheme = request.param
+    pages, wrong = [], []
+
+    def open_(body, *, expected=(), reduced_motion="reduce", **options):
+        size = {"width": width, "height": 844}
+        page = browser.new_page(viewport=size, reduced_motion=reduced_motion, **options)
+        page.set_default_timeout(5000)
+        pages.append(page)
+
+        def note(what):
+            if not any(part in what for part in expected):
+                wrong.append(what)
+
+        page.asked = []
+        page.on("pageerror", lambda error: note(f"throws {error}"))
+        page.on("console", lambda message: note(f"logs {message.text}"))
+        page.on("request", lambda r: page.asked.append(r.url))
+        page.route(
+            "**/page.html",
+            lambda route: route.fulfill(
+                body=PAGE.format(scheme=scheme, body=body), content_type="text/html"
+            ),
+        )
+        page.goto(site + "page.html")
+        return page
+
+    yield open_
+    for page in pages:
+        if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+            wrong.append("is wider than the screen")
+        wrong += [url for url in page.asked if not url.startswith((site, "data:"))]
+        page.close()
+    assert wrong == []
+
+
+def box(page):
+    return page.get_by_role("combobox", name="An English sentence")
+
+
+def translate(page, sentence=None):
+    if sentence is not None:
+        box(page).fill(sentence)
+    page.get_by_role("button", name="Translate").click()
+    page.get_by_text("Written in").wait_for()
+
+
+def french(page):
+    return " ".join(page.locator("label.word").all_inner_texts())
+
+
+def shares(page, selector):
+    return page.locator(selector).evaluate_all("all => all.map((e) => Number(e.dataset.share))")
+
+
+def states(page):
+    return page.get_by_role("status").all_inner_texts()
+
+
+def test_a_sentence_is_translated_and_nothing_is_fetched_before(opened):
+    page = opened(SMALL)
+    assert box(page).input_value() == "the black cat sleeps"
+    assert not any(url.endswith("safetensors") for url in page.asked)
+    translate(page)
+    assert french(page) == "le chat noir dort end"
+    assert sum(url.endswith("safetensors") for url in page.asked) == 1
+    assert "To write dort, one of the model's heads looks at sleeps" in states(page)[1]
+    assert states(page)[1].startswith("le chat noir dort.")
+    page.get_by_role("button", name="Another sentence").click()
+    page.get_by_role("radio", name="voit").wait_for()
+    assert french(page) == "le chien voit le chat end"
+    assert page.get_by_text("How each word is chosen").count() == 0
+
+
+def test_by_keyboard_alone(opened):
+    page = opened(FULL)
+    page.keyboard.press("Tab")
+    box(page).fill("")
+    page.keyboard.type("the bla")
+    offered = page.get_by_role("listbox").get_by_role("option")
+    assert offered.all_inner_texts() == ["black"]
+    assert box(page).get_attribute("aria-expanded") == "true"
+    page.keyboard.press("ArrowDown")
+    active = box(page).get_attribute("aria-activedescendant")
+    assert page.locator(f"#{active}").inner_text() == "black"
+    page.keyboard.press("Enter")
+    assert box(page).input_value() == "the black "
+    page.keyboard.press("ArrowUp")  # the last of those that may follow
+    page.keyboard.press("Enter")
+    assert box(page).input_value() == "the black watches "
+    page.keyboard.press("Escape")
+    assert page.get_by_role("listbox").count() == 0
+    page.keyboard.press("Backspace")
+    page.keyboard.type(" are ")
+    kinds = page.get_by_role("listbox").get_by_role("group")
+    names = kinds.evaluate_all("all => all.map((e) => e.ariaLabel)")
+    assert names == ["adjective", "adverb", "other words"]
+    page.keyboard.type("new")
+    page.keyboard.press("Enter")
+    page.get_by_text("Written in").wait_for()
+    assert page.get_by_role("listbox").count() == 0
+    last_word = french(page).split()[-2]  # before <eos>
+    seen = []
+    for _ in range(8):
+        page.keyboard.press("Tab")
+        seen.append(page.evaluate(FOCUSED))
+    controls = ["Translate", "Example", "Another sentence", "Clear", "the likeliest word"]
+    assert seen == [*controls, last_word, "Layer", "Head"]
+    page.get_by_role("radio", name="<eos>").focus()
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    checked = page.locator("label.word:has(:checked)").inner_text()
+    assert checked == page.locator("label.word").nth(1).inner_text()
+    assert f"To write {checked}, head 0 of layer 1 looks at" in states(page)[1]
+
+
+def test_words_are_taken_from_the_list_by_a_tap_and_the_box_keeps_the_focus(opened):
+    page = opened(FULL)
+    page.get_by_role("button", name="Clear").click()
+    box(page).click()
+    for word in ("she", "does", "not", "often", "need", "an", "old", "watch"):
+        page.get_by_role("option", name=word, exact=True).click()
+        assert box(page).evaluate("e => e === document.activeElement")
+    assert box(page).input_value() == "she does not often need an old watch "
+    translate(page)
+    assert french(page).startswith("elle n' a pas souvent besoin d' une vieille montre")
+    assert page.get_by_text("of a new kind").count() == 0
+
+
+def test_what_is_shown_is_what_pytorch_computes(opened):
+    pair = grammar_pairs(1, seed=3)[0]
+    model = trained(0).cpu()
+    page = opened(FULL)
+    translate(page, " ".join(pair.source))
+    _, names = grammar_vocabularies()
+    written = page.locator("label.word").all_inner_texts()
+    target = [*names.encode(written[:-1]), 2]
+    ((source, _),) = encoded([pair])
+    logits, maps = in_pytorch(model, source, target)
+    probabilities = logits.softmax(dim=-1)
+    for layer, head in ((1, "0"), (0, "3"), (0, "mean")):
+        page.get_by_label("Layer").select_option(str(layer))
+        page.get_by_label("Head").select_option(head)
+        heads = maps["cross"][layer]
+        weights = heads.mean(0) if head == "mean" else heads[int(head)]
+        for t in (0, len(target) - 1):
+            page.get_by_role("radio", name=written[t]).nth(0).check()
+            assert shares(page, "span.word") == pytest.approx(weights[t].tolist(), abs=1e-4)
+            top = probabilities[t].topk(5)
+            assert shares(page, ".likely li") == pytest.approx(top.values.tolist(), abs=1e-4)
+            shown = page.locator(".likely-word").all_inner_texts()
+            assert shown[0] == names.words(top.indices.tolist())[0] == written[t]
+    percents = page.locator("span.word .percent").all_inner_texts()
+    rounded = [f"{100 * w:.0f}\xa0%" for w in weights[-1].tolist()]
+    assert sum(a != b for a, b in zip(percents, rounded, strict=True)) <= 1  # 0.5 may round up
+
+
+def test_a_word_is_looked_at_by_hovering_and_by_choosing(opened):
+    page = opened(FULL)
+    translate(page)
+    resting = shares(page, "span.word")
+    page.locator("label.word").nth(1).hover()
+    hovered = shares(page, "span.word")
+    assert hovered.index(max(hovered)) == 2 != resting.index(max(resting))
+    page.mouse.move(0, 0)
+    assert shares(page, "span.word") == resting
+    page.locator("label.word").nth(1).click()
+    page.mouse.move(0, 0)
+    assert shares(page, "span.word") == hovered
+    assert "To write chat, head 0 of layer 1 looks at cat" in states(page)[1].replace("\xa0", " ")
+
+
+def test_an_unknown_word_is_marked_and_named_and_nothing_is_translated(opened):
+    page = opened(FULL)
+    translate(page)
+    box(page).fill("The zebra sees a zebra and me.")
+    page.get_by_role("button", name="Translate").click()
+    assert page.locator("mark").all_inner_texts() == ["zebra", "and", "me"]
+    assert box(page).get_attribute("aria-invalid") == "true"
+    described = page.locator(f"#{box(page).get_attribute('aria-describedby')}").inner_text()
+    wanted = f"does not know zebra, and, me: it has learnt {len(SOURCE_WORDS)} words."
+    assert described.endswith(wanted)
+    assert "A sentence with an unknown word is not translated." in states(page)
+    box(page).fill("The black cat sleeps.")
+    assert page.locator("mark").count() == 0
+    assert box(page).get_attribute("aria-invalid") == "false"
+    translate(page)
+    assert french(page).startswith("le chat noir dort")
+
+
+@pytest.mark.parametrize(
+    ("sentence", "said"),
+    [
+        ("", "Write a sentence first."),
+        ("the " * 32, "A sentence must have at most 31 words."),
+        ("cat the sleep", "The grammar that it has learnt from does not write this sentence"),
+        ("the old queen does not often see the black cats", "it is of a new kind for the model"),
+    ],
+)
+def test_what_is_odd_is_said(opened, sentence, said):
+    page = opened(FULL)
+    box(page).fill(sentence)
+    page.get_by_role("button", name="Translate").click()
+    page.get_by_text(said).wait_for()
+
+
+def test_a_failure_to_fetch_is_said_and_can_be_tried_again(opened):
+    page = opened(SMALL, expected=["Failed to load resource"])
+    page.route(WEIGHTS, lambda route: route.abort())
+    page.get_by_role("button", name="Translate").click()
+    page.get_by_text("The model could not be fetched").wait_for()
+    page.unroute(WEIGHTS)
+    page.route(WEIGHTS, lambda route: route.fulfill(status=404))
+    page.get_by_role("button", name="Translate").click()
+    page.get_by_text("(the server answered 404)").wait_for()
+    page.unroute(WEIGHTS)
+    translate(page)
+    assert french(page) == "le chat noir dort end"
+
+
+def test_beams_show_what_they_set_aside(opened):
+    page = opened(FULL)
+    page.get_by_role("radio", name="beam search").check()
+    page.get_by_label("Beams, K").select_option("3")
+    translate(page)
+    found = page.locator(".found li").all_inner_texts()
+    assert len(found) >= 3
+    assert found[0].startswith("le chat noir dort (log-probability −0.")
+    page.get_by_role("radio", name="the likeliest word").check()
+    assert page.locator(".found li").count() == 0
+    assert page.get_by_label("Beams, K").count() == 1  # hidden, but there
+    assert not page.get_by_label("Beams, K").is_visible()
+
+
+def test_chance_writes_another_sentence_and_shows_what_it_draws_from(opened):
+    page = opened(FULL)
+    page.get_by_role("radio", name="by chance").check()
+    page.get_by_role("slider", name="Temperature").fill("3")
+    page.get_by_label("Top-k").select_option("5")
+    translate(page)
+    written = {french(page)}
+    for _ in range(6):
+        page.get_by_role("button", name="Again").click()
+        written.add(french(page))
+    assert len(written) > 3
+    assert sum(shares(page, ".likely li")) == pytest.approx(1, abs=1e-5)  # of five
+    assert page.locator(".likely [aria-current]").count() == 1
+
+
+def test_words_come_one_by_one_unless_motion_is_reduced(opened):
+    moving = opened(SMALL, reduced_motion="no-preference")
+    seen = set()
+    moving.get_by_role("button", name="Translate").click()
+    end = time.monotonic() + 10
+    while len(seen) < 3 and time.monotonic() < end:
+        seen.add(moving.locator("label.word").count())
+    assert len(seen) >= 3
+    moving.get_by_role("radio", name="end").wait_for()
+    assert french(moving) == "le chat noir dort end"
+
+
+def test_several_on_one_page_share_the_model_and_nothing_else(opened):
+    page = opened(SMALL + FULL)
+    first, second = page.locator(".book-translator").all()
+    translate(first, "the dog sees the cat")
+    assert second.locator("label.word").count() == 0
+    translate(second, "we sleep")
+    assert (french(first), french(second)) == ("le chien voit le chat end", "nous dormons <eos>")
+    assert sum(url.endswith("safetensors") for url in page.asked) == 1
+
+
+@pytest.mark.parametrize(
+    "body", [SMALL, FULL, FULL.replace("data-", 'data-search="beams" data-', 1)]
+)
+def test_room_is_kept_for_it_before_it_comes(opened, body):
+    page = opened(body)
+    taken, kept = page.locator(".book-translator").evaluate("""e => {
+        const taken = e.offsetHeight;
+        e.replaceChildren();
+        return [taken, e.offsetHeight];
+    }""")
+    assert kept == pytest.approx(taken, rel=0.05)  # the site's letters are not this page's
+
+
+def test_without_scripts_the_fallback_stays(opened):
+    page = opened(SMALL, java_script_enabled=False)
+    assert page.get_by_text("Here runs the translator.").is_visible()
+    assert page.get_by_role("combobox").count() == 0
+
+
+CONTRASTS = """() => {
+    const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+    const rgb = (colour) => {
+        canvas.fillStyle = colour;
+        canvas.fillRect(0, 0, 1, 1);
+        return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+    };
+    const light = (colour) => rgb(colour).map((c) => c / 255)
+        .map((c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4))
+        .reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);
+    const paper = (e) => {
+        const colour = getComputedStyle(e).backgroundColor;
+        return colour === "rgba(0, 0, 0, 0)" ? paper(e.parentElement) : colour;
+    };
+    const texts = [...document.querySelectorAll(".translator *")].filter((e) =>
+        e.checkVisibility() && [...e.childNodes].some((n) => n.nodeType === 3 && n.data.trim()));
+    return texts.map((e) => {
+        const [a, b] = [light(getComputedStyle(e).color), light(paper(e))].sort((x, y) => y - x);
+        return [e.className || e.tagName, (a + 0.05) / (b + 0.05)];
+    });
+}"""
+
+
+def test_text_stands_out_from_its_paper_and_targets_are_large(opened):
+    page = opened(FULL)
+    box(page).fill("the zebra")
+    translate(page, "the black cat sleeps")
+    page.evaluate("document.querySelector('span.word').style.setProperty('--share', 1)")
+    page.wait_for_timeout(300)  # a colour that changes
+    box(page).fill("the zebra x")
+    found = page.evaluate(CONTRASTS)
+    assert len(found) > 30
+    assert [(name, ratio) for name, ratio in found if ratio < 4.5] == []
+    sizes = page.locator("button:visible, select:visible, label.word, .way").evaluate_all(
+        "all => all.map((e) => [e.offsetWidth, e.offsetHeight])"
+    )
+    assert min(map(min, sizes)) >= 24
+
+
+def test_a_long_sentence_stays_within_the_screen(opened):
+    page = opened(FULL)
+    long = "the beautiful swimming pool does not often need a lot of intelligent students"
+    translate(page, f"{long} near the beautiful computers")
+    right = page.locator(".translator").evaluate("e => e.getBoundingClientRect().right")
+    rights = page.locator(".translator *:not(.spoken)").evaluate_all(
+        "all => all.map((e) => e.getBoundingClientRect().right)"
+    )
+    assert max(rights) <= right
