@@ -1,0 +1,147 @@
+// What the living figures share: a state, its controls, the chapter's ticks, a line that is read out.
+
+import { button, labelled, make, select, shown } from "../elements.js";
+import { Drawing } from "./drawing.js";
+
+const PAUSE = 400; // ms without a change, after which the line is read out
+
+/** In two figures, however small: 0.067, or 5·10⁻²⁰. */
+export function tiny(value) {
+  if (value === 0 || value >= 0.001) return shown(value, value >= 0.1 ? 2 : 3);
+  const [digits, power] = value.toExponential(0).split("e-");
+  return `${digits}·10⁻${[...power].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
+}
+
+/**
+ * A figure in place of what stands in `host`. Its parts are functions of the state, run after each
+ * change: controls, drawings and ticks add themselves.
+ */
+export class Figure {
+  constructor(host, { title, state, settle = () => {} }) {
+    this.settle = settle; // brings a state that cannot be, such as a query off the axis, in order
+    this.first = Object.freeze({ ...state });
+    this.state = { ...state };
+    this.parts = [];
+    this.sentence = () => "";
+    this.controls = make("div", { class: "living-controls" });
+    this.buttons = make("div", { class: "living-buttons" });
+    this.picture = make("div", { class: "living-picture" });
+    this.ticks = make("div", { class: "living-ticks" });
+    this.status = make("p", { class: "living-status", role: "status" });
+    this.section = make(
+      "section",
+      { class: "living", "aria-label": title },
+      make("p", { class: "living-title", "aria-hidden": "true" }, title),
+      this.controls,
+      this.picture,
+      this.ticks,
+      this.status,
+    );
+    host.replaceChildren(this.section);
+  }
+
+  /** Changes some of the state; everything that depends on it follows. */
+  set(changes) {
+    for (const name of Object.keys(changes))
+      if (!(name in this.first)) throw new Error(`${name} is none of ${Object.keys(this.first)}`);
+    Object.assign(this.state, changes);
+    this.settle(this.state);
+    this.update();
+  }
+
+  update() {
+    for (const part of this.parts) part(this.state);
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => this.report(), PAUSE);
+  }
+
+  report() {
+    const broken = this.ticks.querySelectorAll('[data-holds="false"]').length;
+    const flipped = this.broken !== undefined && this.broken !== broken;
+    this.broken = broken;
+    const claims = !flipped ? "" : broken ? "✗ A claim no longer holds. " : "✓ Every claim holds. ";
+    this.status.textContent = claims + this.sentence(this.state);
+  }
+
+  /** The last call of a figure: draws it, and makes the button that leads back to the chapter. */
+  begin(sentence) {
+    this.sentence = sentence;
+    const isFirst = (state) => Object.keys(state).every((name) => state[name] === this.first[name]);
+    this.controls.append(this.buttons);
+    const back = this.button("As in the chapter", () => this.set(this.first));
+    this.parts.push((state) => back.setAttribute("aria-disabled", isFirst(state)));
+    this.update();
+    this.report();
+    return this;
+  }
+
+  /** `allowed(state)` are the values it may be set to; `show` is how one is written. */
+  slider(name, label, allowed, show = (value) => shown(value, 1), parent = this.controls) {
+    const words = make("span");
+    const value = make("span", { class: "living-value", "aria-hidden": "true" });
+    const input = make("input", { type: "range", min: 0, step: 1 });
+    input.addEventListener("input", () => this.set({ [name]: allowed(this.state)[input.value] }));
+    parent.append(labelled([words, value], input));
+    this.parts.push((state) => {
+      words.textContent = typeof label === "function" ? label(state) : label;
+      const values = allowed(state);
+      input.max = values.length - 1;
+      input.value = nearest(values, state[name]);
+      value.textContent = show(state[name]);
+      input.setAttribute("aria-valuetext", show(state[name]));
+    });
+    return input;
+  }
+
+  /** `options` are pairs of a value, which is a string, and its words. */
+  select(name, label, options, parent = this.controls) {
+    const input = select(options, this.state[name]);
+    input.addEventListener("change", () => this.set({ [name]: input.value }));
+    parent.append(labelled(label, input));
+    this.parts.push((state) => {
+      input.value = state[name];
+    });
+    return input;
+  }
+
+  button(words, press, parent = this.buttons) {
+    return parent.appendChild(button(words, press));
+  }
+
+  /** A drawing of 350 units, made anew by `draw(drawing, state)` after each change. */
+  drawing(height, alt, draw) {
+    const drawing = new Drawing(height, alt);
+    this.picture.append(drawing.svg);
+    this.parts.push((state) => {
+      drawing.clear();
+      draw(drawing, state);
+    });
+    return drawing;
+  }
+
+  /** A claim; `check(state)` says whether it holds, why, and may say it in other words. */
+  tick(text, check) {
+    const mark = make("span", { class: "living-mark" });
+    const words = make("span", {}, text);
+    const why = make("span", { class: "living-why" });
+    const line = make("p", { class: "living-tick" }, mark, make("span", {}, words, why));
+    this.ticks.append(line);
+    this.parts.push((state) => {
+      const { holds, because, text: now = text } = check(state);
+      words.textContent = now;
+      line.dataset.holds = holds;
+      mark.textContent = holds ? "✓" : "✗";
+      why.textContent = because;
+    });
+  }
+}
+
+export const range = (from, to, step) =>
+  Array.from({ length: Math.round((to - from) / step) + 1 }, (_, i) =>
+    Number((from + i * step).toFixed(6)),
+  );
+
+function nearest(values, value) {
+  const far = values.map((each) => Math.abs(each - value));
+  return far.indexOf(Math.min(...far));
+}

@@ -1,0 +1,117 @@
+// Chapter 10, section 10.4: temperature, top-k and top-p on one distribution, and draws from it.
+
+import { percent, shown } from "../elements.js";
+import { Figure, range } from "./living.js";
+import { drawn, reshaped } from "./next_word.js";
+import { entropy } from "./numbers.js";
+
+export const CLAIMS = {
+  draws: "temperature, top-k and top-p sampling draw as their formulas say",
+  cuts: "top-k 2 keeps two words of both; top-p 0.75 keeps one, or four",
+};
+const WORDS = ["chat", "roi", "lion", "âne", "ours"];
+const BOTH = { peaked: [0.8, 0.1, 0.05, 0.03, 0.02], flat: [0.28, 0.24, 0.2, 0.16, 0.12] };
+const OFF = 5; // top-k of all words
+const ALIKE = 0.015; // the chapter's bound on the shares of 20,000 draws
+
+const kept = (p) => p.filter((each) => each > 0).length;
+
+function checkCuts({ tau, k, enough }) {
+  const of = (cut) =>
+    [BOTH.peaked, BOTH.flat].map((p) => kept(reshaped(p, { tau, k: OFF, enough: 1, ...cut })));
+  const [first, second] = [
+    of({ k: k === OFF ? 2 : k }),
+    of({ enough: enough === 1 ? 0.75 : enough }),
+  ];
+  const holds = `${first}` === "2,2" && `${second}` === "1,4";
+  const has =
+    `top-k ${k === OFF ? 2 : k} keeps ${first[0]} and ${first[1]} words, ` +
+    `top-p ${enough === 1 ? 0.75 : enough} keeps ${second[0]} and ${second[1]}`;
+  const settings = `At τ = ${shown(tau, 2)} ${has} (of the peaked one and the flat one).`;
+  return { holds, because: settings };
+}
+
+function checkDraws(state) {
+  const p = reshaped(BOTH[state.which], state);
+  const shares = drawn(p, state.n, state.seed);
+  const worst = Math.max(...shares.map((share, i) => Math.abs(share - p[i])));
+  const n = state.n.toLocaleString("en");
+  const off = `Of ${n} ${state.n === 1 ? "word" : "words"} a share is off by ${percent(worst, 1)}`;
+  const holds = worst < ALIKE;
+  return { holds, because: holds ? `${off}, at most.` : `${off}: too few words were drawn.` };
+}
+
+function bars(d, state) {
+  const before = BOTH[state.which];
+  const p = reshaped(before, state);
+  const shares = drawn(p, state.n, state.seed);
+  const base = 168;
+  const top = Math.max(...before, ...p, ...shares) > 0.4 ? 1 : 0.4;
+  const high = (share) => (140 * share) / top;
+  [0.5 * top, top].forEach((share) => {
+    d.segment(76, base - high(share), 346, base - high(share), { lit: false, width: 0.7 });
+    d.text(72, base - high(share), percent(share), { anchor: "end", quiet: true });
+  });
+  WORDS.forEach((word, i) => {
+    const x = 82 + 54 * i;
+    d.text(x + 20, 10, word, { quiet: p[i] === 0 });
+    d.box(x, base - high(before[i]), 40, high(before[i]), "plain", { strength: 0, dashed: true });
+    if (p[i] > 0) d.box(x, base - high(p[i]), 40, high(p[i]), "loss", { strength: 0.5 });
+    else d.segment(x + 6, base - 4, x + 34, base - high(before[i]) + 2, { role: "mask" });
+    const y = base - high(shares[i]);
+    d.segment(x - 3, y, x + 43, y, { role: "mask", width: 2.5 });
+    d.cell(x, 184, 100 * before[i], "plain", { size: [40, 20] });
+    d.cell(x, 210, 100 * p[i], "loss", { size: [40, 20], top: 100, digits: 1, struck: p[i] === 0 });
+    d.cell(x, 236, 100 * shares[i], "plain", { size: [40, 20], digits: 1, struck: p[i] === 0 });
+  });
+  d.segment(76, base, 346, base, {});
+  ["the model, %", "reshaped, %", "drawn, %"].forEach((name, i) =>
+    d.text(74, 194 + 26 * i, name, { anchor: "end" }),
+  );
+  d.text(346, 266, "dashed: the model; line: drawn", { anchor: "end", quiet: true });
+}
+
+export function start(host) {
+  const state = { which: "flat", tau: 1, k: OFF, enough: 1, n: 20000, seed: 0 };
+  const figure = new Figure(host, { title: "Reshape the next word, and draw it", state });
+  const names = [
+    ["flat", "flat, as in Figure 10.6"],
+    ["peaked", "peaked, as in Figure 10.6"],
+  ];
+  figure.select("which", "distribution of the word after un", names);
+  const taus = [0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 3, 5, 10, 100];
+  figure.slider(
+    "tau",
+    "temperature τ",
+    () => taus,
+    (tau) => shown(tau, tau < 1 ? 2 : 1),
+  );
+  figure.slider(
+    "k",
+    "top-k: how many words stay",
+    () => range(1, OFF, 1),
+    (k) => (k === OFF ? "all" : shown(k)),
+  );
+  const enough = () => range(0.05, 1, 0.05);
+  figure.slider("enough", "top-p: the share that must be reached", enough, (p) =>
+    p === 1 ? "all" : shown(p, 2),
+  );
+  const many = (n) => n.toLocaleString("en");
+  figure.slider("n", "how many words are drawn", () => [1, 10, 100, 1000, 20000], many);
+  figure.button("Draw again", () => figure.set({ seed: figure.state.seed + 1 }));
+  const alt =
+    "The shares of five words as bars: the model's, after reshaping, and among drawn words.";
+  figure.drawing(274, alt, bars);
+  figure.tick(CLAIMS.draws, checkDraws);
+  figure.tick(CLAIMS.cuts, checkCuts);
+  figure.begin((now) => {
+    const p = reshaped(BOTH[now.which], now);
+    const most = p.indexOf(Math.max(...p));
+    const words = kept(p) === 1 ? "One word can be drawn" : `${kept(p)} words can be drawn`;
+    return (
+      `${words}; the likeliest, ${WORDS[most]}, has ${percent(p[most], 1)}. ` +
+      `The entropy is ${shown(Math.abs(entropy(p)), 2)}; that of the model's shares ` +
+      `${shown(entropy(BOTH[now.which]), 2)}.`
+    );
+  });
+}

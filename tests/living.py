@@ -1,0 +1,55 @@
+"""What the tests of the living figures share: chapters' cells that are run, figures' pages."""
+
+import contextlib
+import io
+import math
+from pathlib import Path
+
+import nbformat
+import torch
+from torch import nn
+
+from _ext.page_parts import PARTS, SITE, copy_part
+from tools.chapters import CHAPTERS
+from transformer.book import claim, close
+from transformer.cache import Memory
+from transformer.data.tokens import PAD_ID
+
+SOURCE = SITE / "living"
+FIGURES = {"query": 3, "scaling": 4, "mask": 4, "clocks": 6, "beams": 10, "sampling": 10}
+PAGE = """<!DOCTYPE html><html lang="en" data-theme="{scheme}"><head><meta charset="utf-8">
+<meta name="viewport" content="width=device-width"><title>A figure</title>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="living/living.css"></head>
+<body style="margin: 8px"><div class="book-living" data-figure="{name}"><p>Without scripts</p></div>
+<script type="module" src="living/figures.js"></script></body></html>"""
+
+
+def cells_of(chapter: int) -> dict:
+    path = next(path for path in CHAPTERS if path.stem.startswith(f"{chapter:02}_"))
+    return {cell.id: cell for cell in nbformat.read(path, as_version=4).cells}
+
+
+def run_cells(chapter: int, *ids: str, **names) -> dict:
+    """The names that cells of a chapter leave, run in this order; what they print is dropped."""
+    space = {"math": math, "torch": torch, "nn": nn, "claim": claim, "close": close}
+    space |= {"PAD_ID": PAD_ID, "Memory": Memory} | names
+    cells = cells_of(chapter)
+    for name in ids:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(cells[name].source, space)
+    return space
+
+
+def printed(chapter: int) -> str:
+    """All that a chapter's stored outputs print."""
+    outputs = [each for cell in cells_of(chapter).values() for each in cell.get("outputs", [])]
+    return "".join(each.get("text", "") for each in outputs)
+
+
+def write_pages(folder: Path) -> None:
+    """Each figure's page beside a copy of the scripts, light and dark."""
+    copy_part(PARTS["book-living"], folder)
+    for name in FIGURES:
+        for scheme in ("light", "dark"):
+            page = PAGE.format(name=name, scheme=scheme)
+            (folder / f"{name}-{scheme}.html").write_text(page, encoding="utf-8")

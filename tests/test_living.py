@@ -1,0 +1,90 @@
+"""The living figures' files: their colours, their claims, the numbers from chapters."""
+
+import json
+import re
+
+import pytest
+import torch
+
+from tests.living import FIGURES, SOURCE, printed, run_cells
+from transformer.book.drawings.colours import FAINT, INK, PAPER, QUIET, ROLES, at_night
+
+SCRIPTS = sorted(SOURCE.glob("*.js"))
+STYLE = (SOURCE / "living.css").read_text(encoding="utf-8")
+
+
+def text_of(name):
+    return (SOURCE / name).read_text(encoding="utf-8")
+
+
+def claims_of(name):
+    """What stands in the script as a claim: CLAIM, an entry of CLAIMS, or the claim of a table."""
+    text = text_of("beam_search.js" if name == "beams" else f"{name}.js")
+    block = "".join(re.findall(r"CLAIMS = \{(.*?)\};", text, flags=re.DOTALL))
+    single = re.findall(r'(?:CLAIM = |\bclaim: )"([^"]+)"', text)
+    return single + re.findall(r'\w+: "([^"]+)"', block)
+
+
+@pytest.mark.parametrize(("name", "chapter"), FIGURES.items())
+def test_every_claim_is_one_that_the_chapter_prints(name, chapter):
+    shown = [line for line in printed(chapter).splitlines() if line.startswith("✓ ")]
+    claims = claims_of(name)
+    assert claims
+    for text in claims:
+        assert any(text in line for line in shown), text
+
+
+def test_every_figure_can_be_asked_for():
+    listed = re.search(r"const NAMES = (\[.*?\]);", text_of("figures.js"))[1]
+    assert sorted(json.loads(listed)) == sorted(FIGURES)
+    assert all((SOURCE / f"{name}.js").exists() for name in FIGURES)
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_no_script_is_too_long_and_none_asks_another_host(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= (150 if path.stem in FIGURES else 250)
+    assert max(map(len, text.splitlines())) <= (110 if path.stem != "readings" else 400)
+    assert "://" not in text.replace("http://www.w3.org/2000/svg", "")
+
+
+def colours(selector):
+    block = re.search(re.escape(selector) + r" \{(.*?)\n\}", STYLE, flags=re.DOTALL)[1]
+    return {name: each.upper() for name, each in re.findall(r"--([\w-]+): (#\w{6})", block)}
+
+
+def test_the_colours_are_those_of_the_drawings():
+    roles = {name: [each.upper() for each in role] for name, role in ROLES.items()}
+    day = colours("\n.living")
+    night = day | colours('\nhtml[data-theme="dark"] .living')
+    for name, role in roles.items():
+        assert [day[name], day[f"{name}-line"], night[name], night[f"{name}-line"]] == role
+    paper = {"ink": INK, "quiet": QUIET, "faint": FAINT, "paper": PAPER}
+    assert {name: day[name] for name in paper} == {n: c.upper() for n, c in paper.items()}
+    dark = at_night()[QUIET].upper(), roles["mask"][2], roles["plain"][2]
+    assert (night["quiet"], night["faint"], night["paper"]) == dark
+
+
+def numbers_in(name, pattern):
+    """The array of a script that the pattern's group finds."""
+    array = re.search(pattern, text_of(name), flags=re.DOTALL)[1]
+    return torch.tensor(json.loads(re.sub(r",\s*\]", "]", array)), dtype=torch.float64)
+
+
+def test_the_ten_days_are_those_of_chapter_3():
+    read = run_cells(3, "day-numbers")["read_thermometer"]
+    days = numbers_in("readings.js", "DAYS = (.*?);").float()
+    assert days.shape == (10, 2, 40)
+    expected = torch.stack([torch.stack(read(seed)) for seed in range(10)])
+    torch.testing.assert_close(days, expected, rtol=0, atol=6e-4)
+
+
+def test_the_random_scores_and_medians_are_those_of_chapter_4():
+    names = run_cells(4, "random-scores", "slopes")
+    drawn = names["random_scores"](64, n_keys=8, n_queries=1, seed=3)[0]
+    scores = numbers_in("slopes.js", "SCORES = (.*?);")
+    torch.testing.assert_close(scores.float(), drawn, rtol=0, atol=6e-5)
+    for name, power in (("one", 0), ("root", 0.5), ("width", 1)):
+        medians = [names["slopes_at"](2**n, 2 ** (n * power)).median() for n in range(11)]
+        stored = numbers_in("slopes.js", rf"{name}: (\[.*?\])")
+        torch.testing.assert_close(stored, torch.stack(medians), rtol=0.02, atol=0)
