@@ -13,23 +13,18 @@ anchors, which ordinary Markdown links reach:
     chapter 6                                 a link, on other pages than that chapter's own
     ✓ shuffling the words …                   [shown](#claim-shuffling-the-words-…)
 
-It also serves MathJax from the site itself, and calls a folded cell by its title.
+It also calls a folded cell by its title. ``ticks.py`` makes lines of their own of the ✓ lines.
 """
 
 import re
-import shutil
 from collections.abc import Iterator
-from importlib.util import find_spec
-from pathlib import Path
 
 from docutils import nodes
-from sphinx.addnodes import desc_signature, pending_xref
+from sphinx.addnodes import desc_signature, index, pending_xref
 from sphinx.application import Sphinx
+from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
-
-from tools.ledger import CLAIM
-from transformer.book.claims import anchor_of
 
 BIBLIOGRAPHY = "appendix/bibliography"
 TAG = re.compile(r"\s*\\tag\{([\w.]+)\}")
@@ -67,14 +62,33 @@ def number_what_is_numbered(app: Sphinx, doctree: nodes.document) -> None:
         if caption:
             paragraph["classes"].append(f"book-{caption[1].lower()}")
             anchor(app, paragraph, f"{KIND[caption[1]]}-{caption[2]}")
-    for block in doctree.findall(nodes.literal_block):
-        if "output" in block["classes"]:
-            for text in CLAIM.findall(block.astext()):
-                anchor(app, block, anchor_of(text))
+        if isinstance(first, nodes.strong) and first.astext() == "The question.":
+            paragraph["classes"].append("book-question")
     for section in doctree.findall(nodes.section):
         title = SECTION.match(section[0].astext())
         if title:
             anchor(app, section, f"sec-{title[1]}")
+
+
+class TermNames(SphinxTransform):
+    """A Chinese term's address is the term. Sphinx's keeps only what is ASCII, or counts."""
+
+    default_priority = 700  # before the domains take note
+
+    def apply(self, **kwargs) -> None:
+        objects = self.env.get_domain("std").objects
+        for term in self.document.findall(nodes.term):
+            number = term["ids"][0] if term["ids"] else ""
+            text = term.astext()
+            if text.isascii() and not re.fullmatch(r"term-\d+", number):
+                continue
+            term["ids"] = [f"term-{text.replace(' ', '-')}"]
+            objects["term", text] = (self.env.docname, term["ids"][0])
+            for entries in term.findall(index):
+                entries["entries"] = [
+                    tuple(term["ids"][0] if part == number else part for part in entry)
+                    for entry in entries["entries"]
+                ]
 
 
 class Citations(SphinxPostTransform):
@@ -135,23 +149,10 @@ def name_the_folds(app: Sphinx, page: str, template: str, context: dict, doctree
         context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
 
 
-def copy_mathjax(app: Sphinx, exception: Exception | None) -> None:
-    """The part of MathJax that the pages, and its own menu for screen readers, can ask for."""
-    if exception is not None or app.builder.format != "html":
-        return
-    package = Path(find_spec("sphinx-mathjax-offline").origin).parent / "static" / "mathjax"
-    target = Path(app.outdir) / "_static" / "mathjax"
-    target.mkdir(parents=True, exist_ok=True)
-    shutil.copy(package / "tex-chtml.js", target)
-    for part in ("a11y", "input", "output/chtml", "sre"):
-        shutil.copytree(package / part, target / part, dirs_exist_ok=True)
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.config.mathjax_path = "mathjax/tex-chtml.js"
     app.connect("doctree-read", number_what_is_numbered)
+    app.add_transform(TermNames)
     app.connect("html-page-context", name_the_folds)
-    app.connect("build-finished", copy_mathjax)
     app.add_post_transform(Citations)
     app.add_post_transform(ChapterLinks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,40 @@
+"""What a page's head says of it: a description that ends with a whole word."""
+
+import re
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+LENGTH = 160
+DESCRIPTION = re.compile(r'(<meta (?:property="og:|name=")description" content=")[^"]*')
+
+
+def cut(text: str, length: int = LENGTH) -> str:
+    """No longer than ``length``, and never within a word."""
+    text = " ".join(text.split())
+    if len(text) <= length:
+        return text
+    return text[: length - 1].rpartition(" ")[0].rstrip(" ,;:–—") + "…"
+
+
+def description(doctree: nodes.document) -> str:
+    """The chapter's question, or else the first paragraph of a page."""
+    texts = [p for p in doctree.findall(nodes.paragraph) if "book-head" not in p["classes"]]
+    asked = [p for p in texts if "book-question" in p["classes"]]
+    for paragraph in asked or texts:
+        if text := paragraph.astext().removeprefix("The question.").strip():
+            return cut(text)
+    return ""
+
+
+def describe(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    if doctree is not None and (words := description(doctree)):
+        safe = words.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
+        context["metatags"] = DESCRIPTION.sub(rf"\g<1>{safe}", context.get("metatags", ""))
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("html-page-context", describe, priority=900)  # after sphinxext.opengraph
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
