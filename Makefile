@@ -1,10 +1,10 @@
-# make book · make serve · make test · make mutations · make chapters · make translators · make real-sentences · make family · make lint · make types · make site-check · make rehearsal · make repository URL=…
+# make book · make serve · make test · make mutations · make chapters · make translators · make real-sentences · make family · make lint · make types · make site-check · make pdf · make epub · make rehearsal · make repository URL=…
 # PYTHON names the interpreter that .venv is made from (3.11 or newer); PORT is for make serve.
 PYTHON ?= python3
 PORT ?= 8000
 RUN := .venv/bin/python
 
-.PHONY: book serve test mutations chapters translators real-sentences family lint types site-check rehearsal repository clean
+.PHONY: book serve test mutations chapters translators real-sentences family lint types site-check pdf epub rehearsal repository clean
 .DELETE_ON_ERROR:
 
 book: .venv/ready
@@ -54,6 +54,11 @@ types: .venv/ready
 # Opens every built page in headless Chromium: no outside host, no error, nothing wider than a phone.
 site-check: .venv/ready
 	@$(RUN) -m tools.site_check
+
+# The book as one PDF and as one ePub, made from the built site; each is also put beside its pages.
+pdf epub: .venv/ready
+	@test -f _build/html/index.html || $(MAKE) --no-print-directory book
+	@$(RUN) -m tools.$@
 
 # Opens each committed chapter as Colab does, in an empty environment; CUDA=1 fails without a GPU.
 rehearsal: .venv/ready

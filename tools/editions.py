@@ -1,0 +1,250 @@
+"""What the PDF and the ePub share: the built pages of the site, made fit for paper.
+
+Both are made from ``_build/html``, so that they say what the site says. Paper cannot unfold:
+
+    a drawing or a plot             stays; its code is left out
+    a folded proof                  its title and what it printed stay; its code is left out
+    a solution                      stands, with its code, at the end of the chapter
+    a hint or a note in the text    is open, under its title
+"""
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import yaml
+from lxml import html
+from lxml.html import HtmlElement
+
+SUBTITLE = "every claim with a ✓ is checked by code"
+RAW_TEX = re.compile(r"\$\$|\\[(\[]|\\(?:frac|sqrt|text|mathbf|operatorname|begin)\b")
+FEWEST_WORDS = 60  # on a page; one with fewer is no page of this book
+NOT_FOR_PAPER = (
+    ".//script | .//style | .//button | .//template"
+    "| .//a[contains(@class, 'headerlink')] | .//*[contains(@class, 'viewcode-link')]"
+)
+
+
+class Fault(Exception):
+    """What an edition must not be printed with: a line for each thing that is wrong."""
+
+
+@dataclass
+class Page:
+    """A page of the book: ``chapters/03_…``, the caption of its part, and its text as a tree."""
+
+    name: str
+    part: str
+    body: HtmlElement
+
+    @property
+    def title(self) -> str:
+        return words(next(self.body.iter("h1")))
+
+    @property
+    def ids(self) -> set[str]:
+        return {str(name) for name in self.body.xpath(".//@id")}
+
+    @property
+    def sections(self) -> list[tuple[str, str]]:
+        """The id and the words of each section."""
+        heads = self.body.iterfind(".//section/h2")
+        return [(head.getparent().get("id"), words(head)) for head in heads]
+
+
+def slug(name: str) -> str:
+    """A page's name without its folder, which no two pages share."""
+    return name.rpartition("/")[2]
+
+
+def words(element: HtmlElement) -> str:
+    return " ".join(element.text_content().split())
+
+
+def classed(name: str) -> str:
+    """The XPath condition of a CSS class."""
+    return f"contains(concat(' ', normalize-space(@class), ' '), ' {name} ')"
+
+
+def new(tag: str, text: str = "", **attributes: str) -> HtmlElement:
+    made = html.Element(tag, {name.rstrip("_"): value for name, value in attributes.items()})
+    made.text = text
+    return made
+
+
+def contents(book: Path) -> tuple[dict, list[tuple[str, str]]]:
+    """``_config.yml``, and from ``_toc.yml`` each page's name with the caption of its part."""
+    config = yaml.safe_load((book / "_config.yml").read_text(encoding="utf-8"))
+    toc = yaml.safe_load((book / "_toc.yml").read_text(encoding="utf-8"))
+    pages = [(toc["root"], "")]
+    for part in toc["parts"]:
+        pages += [(page["file"], part["caption"]) for page in part["chapters"]]
+    return config, pages
+
+
+def read(site: Path, name: str, part: str) -> Page:
+    """A page as the site has it; raises :class:`Fault` if it is missing, empty or not of ours."""
+    path = site / f"{name}.html"
+    if not path.is_file():
+        raise Fault(f"{name}: there is no such page in the built site: run make book first")
+    tree = html.document_fromstring(path.read_bytes(), parser=html.HTMLParser(encoding="utf-8"))
+    found = tree.xpath(f"//article[{classed('bd-article')}]")
+    article = found[0] if found else None
+    if article is None or article.find(".//h1") is None:
+        raise Fault(f"{name}: has no article with a title")
+    if (n_words := len(article.text_content().split())) < FEWEST_WORDS:
+        raise Fault(f"{name}: is empty, or nearly: {n_words} words")
+    article.tag = "div"
+    article.attrib.clear()
+    return Page(name, part, article)
+
+
+def fit_for_paper(page: Page) -> None:
+    """Leaves out what only a screen has a use for, and opens the folds or empties them."""
+    for entry in page.body.xpath(".//*[@role='doc-biblioentry']"):
+        entry.set("role", "listitem")  # which the former role, now deprecated, has become
+    for element in page.body.xpath(NOT_FOR_PAPER):
+        element.drop_tree()
+    for fold in page.body.xpath(".//details"):
+        title = fold.find("summary/p")
+        title = words(fold.find("summary") if title is None else title)
+        fold.find("summary").drop_tree()
+        if "hide" not in fold.get("class", "").split():
+            fold.tag = "div"
+            fold.set("class", "book-aside")
+            fold.insert(0, new("p", title, class_="book-fold"))
+            continue
+        cell = fold.getparent()
+        fold.drop_tag()
+        shut(cell, title)
+    if solutions := list(taken_out(page.body)):
+        end = new("section", id="solutions")
+        end.extend([new("h2", "Solutions"), *solutions])
+        page.body.find(".//h1").getparent().append(end)
+
+
+def shut(cell: HtmlElement, title: str) -> None:
+    """A folded cell on paper: see the table at the top of this file."""
+    if title.startswith("Solution"):
+        cell.set("class", "cell book-solution")
+        for line in cell.xpath(".//pre/span[starts-with(normalize-space(.), '# @title')]"):
+            line.tail = (line.tail or "").removeprefix("\n")
+            line.drop_tree()
+    else:
+        for code in cell.xpath(f".//div[{classed('cell_input')}]"):
+            code.drop_tree()
+        if not cell.xpath(f".//*[{classed('cell_output')}]"):
+            cell.drop_tree()
+            return
+        if "tag_hide-input" in cell.get("class", ""):
+            return
+        cell.set("class", "cell book-proof")
+    cell.insert(0, new("p", title, class_="book-fold"))
+
+
+def taken_out(body: HtmlElement) -> Iterator[HtmlElement]:
+    """Each solution, and what belongs to it: among the exercises, the folds that follow it."""
+    for solution in body.xpath(f".//div[{classed('book-solution')}]"):
+        belongs = [solution]
+        if solution.xpath("ancestor::section[@id='exercises']"):
+            after = solution.getnext()
+            while after is not None and after.get("class") in ("book-aside", "cell book-proof"):
+                belongs.append(after)
+                after = after.getnext()
+        for element in belongs:
+            element.drop_tree()
+            yield element
+
+
+def linked(pages: list[Page], site: Path, address: Callable[[str, str], str]) -> list[str]:
+    """Leads every link to ``address(page, id)``, and says which lead nowhere.
+
+    A link to a page of the site that is not in the book, such as a module's source, becomes text.
+    """
+    places = {page.name: page.ids for page in pages}
+    wrong = []
+    for page in pages:
+        for link in page.body.xpath(".//a[@href]"):
+            url = urlsplit(link.get("href"))
+            if url.scheme or url.netloc:
+                continue
+            path = posixpath.join(posixpath.dirname(page.name), unquote(url.path))
+            path = posixpath.normpath(path) if url.path else f"{page.name}.html"
+            name, place = path.removesuffix(".html"), unquote(url.fragment)
+            if name in places and (not place or place in places[name]):
+                link.set("href", address(name, place))
+            elif name not in places and (site / path).is_file():
+                link.drop_tag()
+            else:
+                wrong.append(f"{page.name}: links to {link.get('href')}, which is not there")
+    return wrong
+
+
+def pictures(pages: list[Page], site: Path) -> tuple[dict[str, Path], list[str]]:
+    """Gives each picture an address from the site's root; the files, and what is missing."""
+    files, wrong = {}, []
+    for page in pages:
+        for image in page.body.xpath(".//img"):
+            source = unquote(image.get("src", ""))
+            path = posixpath.normpath(posixpath.join(posixpath.dirname(page.name), source))
+            if not (site / path).is_file() or not (site / path).stat().st_size:
+                wrong.append(f"{page.name}: the picture {source} is not there")
+            image.set("src", path)
+            files[path] = site / path
+            for name in ("loading", "decoding", "fetchpriority"):
+                image.attrib.pop(name, None)
+            for name in {"width", "height"} & set(image.attrib):
+                image.set(name, str(round(float(image.get(name)))))  # no fractions in HTML
+    return files, wrong
+
+
+def doubled(pages: list[Page]) -> list[str]:
+    """Ids that stand twice on a page, so that nobody knows where a link to them leads."""
+    found = [(page.name, Counter(page.body.xpath(".//@id"))) for page in pages]
+    return [
+        f"{name}: the id {i} stands {n} times"
+        for name, ids in found
+        for i, n in ids.items()
+        if n > 1
+    ]
+
+
+def unset(pages: list[Page]) -> list[str]:
+    """Formulas that are no MathML, or MathML in error."""
+    query = f".//*[{classed('math')}][not(.//math) or .//merror or .//math[not(*)]]"
+    found = ((page.name, formula) for page in pages for formula in page.body.xpath(query))
+    return [f"{name}: a formula is not set: {words(formula)}" for name, formula in found]
+
+
+def raw_tex(pages: list[Page]) -> list[str]:
+    """Formulas that Sphinx took for text: TeX that is neither code nor a formula."""
+    inside = " | ".join(f"ancestor::*[{classed(name)}]" for name in ("math", "highlight"))
+    query = f".//text()[not(ancestor::code | ancestor::pre | {inside})]"
+    texts = ((page.name, text) for page in pages for text in page.body.xpath(query))
+    return [
+        f"{name}: raw TeX: {' '.join(text.split())[:100]}"
+        for name, text in texts
+        if RAW_TEX.search(text)
+    ]
+
+
+def book_pages(
+    book: Path, site: Path, address: Callable[[str, str], str]
+) -> tuple[dict, list[Page], dict[str, Path]]:
+    """The configuration, all pages, fit for paper and linked, and their pictures.
+
+    Raises :class:`Fault`, with all that is wrong.
+    """
+    config, names = contents(book)
+    pages = [read(site, name, part) for name, part in names]
+    for page in pages:
+        fit_for_paper(page)
+    wrong = linked(pages, site, address) + doubled(pages) + unset(pages) + raw_tex(pages)
+    files, missing = pictures(pages, site)
+    if wrong + missing:
+        raise Fault("\n".join(wrong + missing))
+    return config, pages, files

@@ -1,0 +1,54 @@
+"""A Chromium for the PDF and the ePub, which can load what it is given and nothing else."""
+
+import mimetypes
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import matplotlib
+from playwright.sync_api import Browser, Page, Route, sync_playwright
+
+from tools.chapters import ROOT
+from tools.site_check import browser_path
+
+BASE = "http://book.invalid/"  # a name that no host can have
+FOLDERS = {
+    "fonts": ROOT / "_static" / "fonts",  # those of the site, and for signs and code:
+    "dejavu": Path(matplotlib.get_data_path()) / "fonts" / "ttf",
+    "styles": ROOT / "_site",
+}
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+def opened(browser: Browser, text: str, site: Path, **screen) -> tuple[Page, list[str]]:
+    """A page with this HTML, and a list that fills with the files that it asks for in vain.
+
+    ``site/…`` is the built site; :data:`FOLDERS` names the others.
+    """
+    page, missing = browser.new_page(**screen), []
+    folders = FOLDERS | {"site": site}
+
+    def answer(route: Route) -> None:
+        address = route.request.url.removeprefix(BASE)
+        folder, _, name = address.partition("/")
+        path = folders.get(folder, ROOT / "no such folder") / name.partition("?")[0]
+        if not address:
+            route.fulfill(body=text, content_type="text/html; charset=utf-8")
+        elif path.is_file():
+            route.fulfill(path=path, content_type=mimetypes.guess_type(path)[0])
+        elif not address.startswith("data:"):
+            missing.append(f"{address} cannot be loaded")
+            route.fulfill(status=404)
+
+    page.set_default_timeout(300_000)
+    page.route("**/*", answer)
+    page.on("pageerror", lambda error: missing.append(f"throws {error}"))
+    page.goto(BASE, wait_until="load")
+    return page, missing
