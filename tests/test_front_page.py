@@ -1,0 +1,47 @@
+"""The front page shows what the book has: its sentences and its drawing are chapter 0's."""
+
+import re
+from pathlib import Path
+
+import nbformat
+
+from tools.chapters import CHAPTERS, ROOT
+
+INTRO = (ROOT / "intro.md").read_text(encoding="utf-8")
+
+
+def outputs(path: Path, cell_id: str):
+    cells = nbformat.read(path, as_version=4).cells
+    (cell,) = (cell for cell in cells if cell.id == cell_id)
+    return cell.outputs
+
+
+def test_its_sentences_are_those_that_chapter_0_writes():
+    (block,) = re.findall(r"```text\n(.*?)```", INTRO, flags=re.DOTALL)
+    (written,) = outputs(CHAPTERS[0], "writes")
+    assert len(block.splitlines()) == 3
+    assert set(block.splitlines()) <= set(written.text.splitlines())
+
+
+def test_its_drawing_is_that_of_chapter_0():
+    (drawing,) = outputs(CHAPTERS[0], "drawing-whole")
+    shown = (ROOT / "_static" / "one_sentence.svg").read_text(encoding="utf-8")
+    assert shown == drawing.data["image/svg+xml"]
+
+
+def test_its_map_has_every_chapter_with_its_own_title():
+    rows = re.findall(r"^\| (\d+) \| \[(.+?)\]\(chapters/(\w+\.ipynb)\)", INTRO, flags=re.MULTILINE)
+    titles = {path.name: nbformat.read(path, as_version=4).cells[0].source for path in CHAPTERS}
+    expected = [
+        (number, words, name)
+        for name, title in titles.items()
+        for number, words in re.findall(r"# (\d+)\. (.+)", title.splitlines()[0])
+    ]
+    assert rows == expected
+
+
+def test_it_counts_the_claims_in_full_hundreds():
+    (said,) = re.findall(r"more than (\d+) of them", INTRO)
+    ledger = (ROOT / "appendix" / "ledger.md").read_text(encoding="utf-8")
+    kinds = re.findall(r"^\| (?:identity|theorem|experiment) \| (\d+) \|", ledger, re.MULTILINE)
+    assert int(said) == sum(map(int, kinds)) // 100 * 100
