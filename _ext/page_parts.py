@@ -7,6 +7,7 @@ scripts:
     <div class="book-translator" data-size="small"><p>On the book's site …</p></div>
 """
 
+import json
 import re
 import shutil
 from collections.abc import Callable, Iterable
@@ -21,6 +22,7 @@ from _ext.translator_files import write_translator_files
 
 SITE = Path(__file__).resolve().parents[1] / "_site"
 SHARED = "elements.js"  # the explorer's, which is in the package so that it runs on Colab, too
+WHEN_NEAR = "when_near.js"  # loads a part once the reader comes near it
 FROM_A_FILE = "opened_as_file.js"  # says why modules do not run in a page opened as a file
 IMPORTED = re.compile(r'^import [^;]*?"(\.\.?/[^"]+)";', re.MULTILINE)
 
@@ -51,7 +53,8 @@ def copy_parts(app: Sphinx) -> None:
         return  # paper and e-books keep what stands inside of the elements
     static = Path(app.outdir) / "_static"
     static.mkdir(parents=True, exist_ok=True)
-    shutil.copy(SITE / FROM_A_FILE, static / FROM_A_FILE)
+    for script in (WHEN_NEAR, FROM_A_FILE):
+        shutil.copy(SITE / script, static / script)
     for part in PARTS.values():
         copy_part(part, static)
 
@@ -79,7 +82,7 @@ def modules_behind(scripts: Iterable[Path]) -> list[Path]:
 
 
 def preloads(part: Part, page: str, static: Path) -> list[str]:
-    """The modules that a page needs for a part: its browser then asks for all of them at once."""
+    """The modules that a page needs for a part: its browser asks for all of them at once."""
     folder = static.resolve() / part.folder
     named = [folder / f"{name}.js" for name in re.findall(part.more, page)] if part.more else []
     behind = [*named, *modules_behind([folder / part.script, *named])]
@@ -89,17 +92,19 @@ def preloads(part: Part, page: str, static: Path) -> list[str]:
 def load_parts(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """Puts the script and the style of each part on this page, if the page has the part."""
+    """Puts the loader and the style of each part on this page, if the page has the part."""
     if app.builder.name not in ("html", "dirhtml"):
         return
     body = context.get("body", "")
-    found = [part for name, part in PARTS.items() if f'class="{name}"' in body]
+    found = {name: part for name, part in PARTS.items() if f'class="{name}"' in body}
     static = Path(app.outdir) / "_static"
-    for module in dict.fromkeys(name for part in found for name in preloads(part, body, static)):
-        address = context["pathto"](f"_static/{module}", 1)
-        context["metatags"] += f'\n<link rel="modulepreload" href="{address}" />'
-    for part in found:
-        app.add_js_file(f"{part.folder}/{part.script}", type="module")
+    for name, part in found.items():
+        told = f".{name}", f"{part.folder}/{part.script}", preloads(part, body, static)
+        loader = json.dumps("./" + context["pathto"](f"_static/{WHEN_NEAR}", 1))
+        context["body"] += (
+            f'\n<script type="module">import {{ whenNear }} from {loader};\n'
+            f"whenNear({', '.join(map(json.dumps, told))});</script>"
+        )
         app.add_css_file(f"{part.folder}/{part.style}")
     if found:
         app.add_js_file(FROM_A_FILE, loading_method="defer")

@@ -54,13 +54,14 @@ def site(source):
 
 def test_the_part_is_on_the_page_that_asks_for_it_and_on_no_other(site):
     page = (site / "with.html").read_text(encoding="utf-8")
-    assert re.search(r'<script type="module" src="_static/translator/view.js\?v=\w+">', page)
+    assert 'import { whenNear } from "./_static/when_near.js"' in page
+    assert 'whenNear(".book-translator", "translator/view.js", ["elements.js", ' in page
     assert re.search(r'<link [^>]*href="_static/translator/translator.css\?v=\w+"', page)
     assert f"_static/{FROM_A_FILE}" in page
     other = (site / "index.html").read_text(encoding="utf-8")
     assert "translator/" not in other
     assert FROM_A_FILE not in other
-    assert "modulepreload" not in other
+    assert "when_near" not in other
 
 
 def test_the_browser_is_told_of_each_module_at_once(browser, site):
@@ -71,9 +72,30 @@ def test_the_browser_is_told_of_each_module_at_once(browser, site):
     page.locator(".translator").wait_for()
     told = page.locator("link[rel=modulepreload]").evaluate_all("all => all.map((e) => e.href)")
     told = [url.removeprefix(f"{base}_static/") for url in told]
-    loaded = [url for url in asked if url.startswith(("translator/", SHARED)) and "?" not in url]
-    assert sorted(told) == sorted(loaded)
+    loaded = [
+        url for url in asked if url.endswith(".js") and url.startswith(("translator/", SHARED))
+    ]
+    assert sorted([*told, "translator/view.js"]) == sorted(loaded)
     assert SHARED in told
+    page.close()
+    server.shutdown()
+    server.server_close()
+
+
+def test_a_part_that_is_far_away_is_not_fetched_until_the_reader_comes_near(browser, site):
+    far = "<div style='height: 9000px'></div>"
+    page_with_room = (
+        (site / "with.html").read_text(encoding="utf-8").replace("<body>", f"<body>{far}")
+    )
+    (site / "far.html").write_text(page_with_room, encoding="utf-8")
+    server, base = serve(site)
+    page, asked = browser.new_page(), []
+    page.on("request", lambda r: asked.append(r.url))
+    page.goto(f"{base}far.html", wait_until="networkidle")
+    assert not [url for url in asked if "translator/" in url and url.endswith(".js")]
+    page.locator(".book-translator").scroll_into_view_if_needed()
+    page.locator(".translator").wait_for()
+    assert [url for url in asked if url.endswith("translator/view.js")]
     page.close()
     server.shutdown()
     server.server_close()

@@ -35,8 +35,14 @@ LOADS = re.compile(
 )
 IN_THE_PAGE = """async () => {
     document.querySelectorAll('details').forEach(d => d.open = true);
-    window.scrollTo(0, document.body.scrollHeight);
     const found = [];
+    for (const part of document.querySelectorAll('.book-translator, .book-living')) {
+        part.scrollIntoView({behavior: 'instant'});
+        for (let n = 0; n < 100 && !part.querySelector('section'); n++)
+            await new Promise(done => setTimeout(done, 100));
+        if (!part.querySelector('section')) found.push(`never fills in: ${part.className}`);
+    }
+    window.scrollTo({top: document.body.scrollHeight, behavior: 'instant'});
     const width = document.documentElement.scrollWidth;
     if (width > window.innerWidth) found.push(`is ${width} px wide on ${window.innerWidth} px`);
     for (const math of document.querySelectorAll('.math'))
