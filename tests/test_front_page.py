@@ -6,6 +6,7 @@ from pathlib import Path
 import nbformat
 
 from tools.chapters import CHAPTERS, ROOT
+from transformer.data.grammar.vocabularies import SOURCE_WORDS
 
 INTRO = (ROOT / "intro.md").read_text(encoding="utf-8")
 
@@ -41,7 +42,13 @@ def test_its_map_has_every_chapter_with_its_own_title():
 
 
 def test_it_counts_the_claims_in_full_hundreds():
-    (said,) = re.findall(r"more than (\d+) of them", INTRO)
+    (said,) = re.findall(r"More than (\d+) sentences", INTRO)
     ledger = (ROOT / "appendix" / "ledger.md").read_text(encoding="utf-8")
     kinds = re.findall(r"^\| (?:identity|theorem|experiment) \| (\d+) \|", ledger, re.MULTILINE)
     assert int(said) == sum(map(int, kinds)) // 100 * 100
+
+
+def test_the_translator_knows_about_as_many_words_as_it_says():
+    assert "has learnt two hundred words, such as *cat*, *queen* and *sleeps*" in INTRO
+    assert {"cat", "queen", "sleeps"} <= set(SOURCE_WORDS)
+    assert round(len(SOURCE_WORDS), -2) == 200
