@@ -1,6 +1,7 @@
 """What a page's head says of it: a description that ends with a whole word."""
 
 import re
+from html import escape
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -31,8 +32,9 @@ def describe(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
     if doctree is not None and (words := description(doctree)):
-        safe = words.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
-        context["metatags"] = DESCRIPTION.sub(rf"\g<1>{safe}", context.get("metatags", ""))
+        context["metatags"] = DESCRIPTION.sub(
+            lambda tag: tag[1] + escape(words), context.get("metatags", "")
+        )
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -155,7 +155,7 @@ def known_names(folder: Path, static: Path) -> set[str]:
     for path in folder.rglob("*.html"):
         for found in NAMED.findall(path.read_text(encoding="utf-8")):
             known.update(found.split())
-    for name in SCRIPTS:
+    for name in (*SCRIPTS, "searchtools.js"):
         if "bootstrap" not in name:
             known.update(WORDS.findall((static / name).read_text(encoding="utf-8")))
     return known

@@ -13,6 +13,7 @@ from pathlib import Path
 import imagesize
 from sphinx.application import Sphinx
 from sphinx.builders import Builder
+from sphinx.errors import ExtensionError
 from sphinx.jinja2glue import BuiltinTemplateLoader
 
 from _ext.lean_files import SCRIPTS, SHEETS, UNUSED, plain, stamp
@@ -35,6 +36,7 @@ SCHEME = """<script>
     root.dataset.theme = night ? "dark" : mode === "auto" ? "light" : mode;
   })(document.documentElement);
 </script>"""
+CHARSET = '<meta charset="utf-8" />'
 VIEWPORT = re.compile(r'<meta name="viewport"[^>]*>\n?')
 NOT_OURS = re.compile(
     r'\s*<meta name="docsearch:[^>]*>|\s*<div id="ethical-ad-placement".*?</div>', re.DOTALL
@@ -60,9 +62,9 @@ ROLES = {
 }
 TERM = re.compile(r'<dt id(?=="[^"]+">[^<]*[\u4e00-\u9fff])')  # a Chinese name of the glossary
 NAMES = {  # what the theme says of its controls, and what they are
-    'class="theme-switch-button': "Colours: light, dark, or as the system has them",
-    'class="sidebar-toggle primary-toggle': "Chapters",
-    'class="sidebar-toggle secondary-toggle': "Contents of this page",
+    "theme-switch-button": "Colours: light, dark, or as the system has them",
+    "sidebar-toggle primary-toggle": "Chapters",
+    "sidebar-toggle secondary-toggle": "Contents of this page",
 }
 
 
@@ -108,12 +110,14 @@ def lean_head(page: str, root: str, searches: bool) -> str:
     page = INLINE.sub("", SCRIPT.sub(script, LINK.sub(sheet, page)))
     page = NOT_OURS.sub("", VIEWPORT.sub("", page))
     head = (
-        '<meta charset="utf-8" />\n    '
+        f"{CHARSET}\n    "
         '<meta name="viewport" content="width=device-width, initial-scale=1" />\n    '
         f'{SCHEME}\n    <link rel="stylesheet" href="{root}_static/site.css?v={stamp()}" />\n'
         f'    <script defer src="{root}_static/site.js?v={stamp()}"></script>'
     )
-    page = page.replace('<meta charset="utf-8" />', head, 1)
+    if page.count(CHARSET) != 1:
+        raise ExtensionError(f"the theme has changed: a page has no {CHARSET}")
+    page = page.replace(CHARSET, head)
     return page.replace("</body>", "".join(late) + "</body>", 1)
 
 

@@ -3,6 +3,7 @@
  * the part's module, `behind` are those that it imports; all addresses are beside this file.
  */
 export function whenNear(selector, script, behind) {
+  const places = document.querySelectorAll(selector);
   const load = () => {
     for (const name of behind) {
       const link = document.createElement("link");
@@ -10,15 +11,21 @@ export function whenNear(selector, script, behind) {
       link.href = new URL(name, import.meta.url);
       document.head.append(link);
     }
-    import(new URL(script, import.meta.url));
+    import(new URL(script, import.meta.url)).catch((error) => {
+      for (const place of places) {
+        place.append("This part could not be fetched; load the page again to try anew.");
+        place.style.minHeight = 0; // no room is kept for what does not come
+      }
+      throw error;
+    });
   };
   const seen = new IntersectionObserver(
-    (places) => {
-      if (!places.some((place) => place.isIntersecting)) return;
+    (entries) => {
+      if (!entries.some((entry) => entry.isIntersecting)) return;
       seen.disconnect();
       load();
     },
     { rootMargin: "600px" },
   );
-  for (const place of document.querySelectorAll(selector)) seen.observe(place);
+  for (const place of places) seen.observe(place);
 }

@@ -101,6 +101,19 @@ def test_a_part_that_is_far_away_is_not_fetched_until_the_reader_comes_near(brow
     server.server_close()
 
 
+def test_a_part_that_does_not_come_says_so(browser, site):
+    server, base = serve(site)
+    page = browser.new_page()
+    page.route("**/view.js", lambda route: route.abort())
+    page.goto(f"{base}with.html", wait_until="networkidle")
+    said = page.locator(".book-translator").inner_text()
+    assert said.startswith("Here runs the translator.")
+    assert said.endswith("could not be fetched; load the page again to try anew.")
+    page.close()
+    server.shutdown()
+    server.server_close()
+
+
 def test_a_figure_brings_its_own_modules_and_no_other_ones(site):
     part, static = PARTS["book-living"], site / "_static"
     told = preloads(part, '<div class="book-living" data-figure="clocks">', static)

@@ -114,13 +114,13 @@ def test_a_new_name_reaches_everything(tmp_path, monkeypatch, capsys):
     ):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
-    (tmp_path / "seed-0.safetensors").write_bytes(b"\xff")  # no text
+    (tmp_path / "serif.woff2").write_bytes(b"wOF2\0\xff")  # no text
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     monkeypatch.setattr("tools.repository.ROOT", tmp_path)
     assert main("https://github.com/ada/engine-notes/") == 0
     assert len(capsys.readouterr().out.splitlines()) == 4
     for path in tmp_path.rglob("*.*"):
-        if ".git" not in path.parts and path.suffix != ".safetensors":
+        if ".git" not in path.parts and path.suffix != ".woff2":
             text = path.read_text(encoding="utf-8")
             assert f"{OWNER}/{NAME}" not in text
             assert "ada/engine-notes" in text

@@ -41,14 +41,18 @@ def main(url: str) -> int:
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT, capture_output=True, text=True, check=True,
     )  # fmt: skip
+    changed = {}
     for name in filter(None, listed.stdout.split("\0")):
         path = ROOT / name
-        if path.suffix in (".png", ".safetensors") or not path.is_file():
-            continue
-        text = path.read_bytes().decode()
+        data = path.read_bytes() if path.is_file() else b""
+        if b"\0" in data:
+            continue  # a picture, a font, weights
+        text = data.decode()
         if (after := renamed(text, old, new)) != text:
-            replace_file(path, after)
-            print(name)
+            changed[path] = after
+    for path, after in changed.items():  # all were read: none is written if one cannot be
+        replace_file(path, after)
+        print(path.relative_to(ROOT).as_posix())
     return 0
 
 
