@@ -2,6 +2,7 @@
 
 import base64
 import unicodedata
+from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,7 @@ from playwright.sync_api import Error
 from _ext.page_parts import PARTS, SITE, copy_part
 from _ext.translator_files import STORED, translator_words
 from tools.site_check import serve
+from transformer.book.explorer.explored import from_model
 from transformer.book.translator import trained
 from transformer.book.translator.data import MAX_LEN
 from transformer.data.batches import pad
@@ -356,6 +358,16 @@ def test_beams_that_share_their_cache_are_seen(open_page, model, pairs):
 def test_the_head_to_begin_with_is_the_one_that_aligns_best():
     head = translator_words()["head"]
     assert head["right"] > 0.8
+    pairs = grammar_pairs(40, seed=2, split="test")  # not those that it was chosen by
+    right = Counter()
+    found = from_model(trained(0).cpu(), pairs, grammar_vocabularies())
+    for told, pair in zip(found, pairs, strict=True):
+        for layer, maps in enumerate(told.maps["cross"].tolist()):
+            for number, rows in enumerate(maps):
+                for j in {j for _, j in pair.alignment}:
+                    most = rows[j].index(max(rows[j]))
+                    right[layer, number] += (most, j) in set(pair.alignment)
+    assert right.most_common(1)[0][0] == (head["layer"], head["head"])
 
 
 @pytest.fixture(scope="module")
