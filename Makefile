@@ -55,7 +55,7 @@ types: .venv/ready
 site-check: .venv/ready
 	@$(RUN) -m tools.site_check
 
-# The book as one PDF and as one ePub, made from the built site; each is also put beside its pages.
+# The book as one PDF and as one ePub, made from the built site; its pages then link to them.
 pdf epub: .venv/ready
 	@test -f _build/html/index.html || $(MAKE) --no-print-directory book
 	@$(RUN) -m tools.$@

@@ -2,10 +2,9 @@ import gc
 import signal
 
 import pytest
-from playwright.sync_api import sync_playwright
 
 from tests import unchecked as annotations
-from tools.site_check import browser_path
+from tools.browser import browser_path, chromium
 
 
 @pytest.fixture
@@ -40,10 +39,8 @@ def ctrl_c():
 def browser():
     """Headless Chromium; skips, with the reason, where there is none."""
     try:
-        path = browser_path()
+        browser_path()
     except SystemExit as missing:
         pytest.skip(str(missing))
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+    with chromium() as browser:
         yield browser
-        browser.close()

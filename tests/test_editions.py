@@ -3,6 +3,7 @@
 import re
 import shutil
 import zipfile
+from contextlib import nullcontext
 from html import unescape
 from urllib.parse import unquote
 
@@ -10,10 +11,13 @@ import pikepdf
 import pytest
 from lxml import etree
 
+import tools.offer
 from tests.unchecked import unchecked
 from tools import epub, pdf
+from tools.chapters import ROOT
 from tools.cover import cover, looks
 from tools.editions import Fault, book_pages
+from tools.offer import offer, publish
 from tools.press import BASE
 from transformer.book.drawings import Drawing
 
@@ -329,9 +333,94 @@ def test_the_cover_shows_the_words_that_change_places():
 
 @pytest.mark.skipif(not shutil.which("java"), reason="epubcheck needs Java")
 def test_epubcheck_finds_nothing_but_what_was_planted(archive, tmp_path):
-    assert epub.check(archive.filename) == ""
     with zipfile.ZipFile(tmp_path / "bad.epub", "w") as bad:
         for item in archive.infolist():
             content = archive.read(item.filename)
             bad.writestr(item, content.replace(b'href="two.xhtml#term-sum"', b'href="no.xhtml"'))
-    assert "no.xhtml" in epub.check(tmp_path / "bad.epub")
+    found = re.findall(r"^(?:FATAL|ERROR|WARNING).*", epub.check(tmp_path / "bad.epub"), re.M)
+    assert found
+    assert all("no.xhtml" in line for line in found), found
+
+
+MENU = """<div class="dropdown dropdown-download-buttons"><ul class="dropdown-menu">
+<li><button>.pdf</button></li>
+  </ul></div><div class="dropdown"><ul><li>other</li></ul></div>"""
+PLACE = '<div class="book-editions"></div>'
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    """A site of two pages, with the front page's place for links."""
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "intro.html").write_text(f"<p>before</p>{PLACE}{MENU}<p>after</p>")
+    (tmp_path / "chapters/one.html").write_text(MENU)
+    return tmp_path
+
+
+def hrefs(page):
+    return re.findall(r'href="([^"]+)"', page.read_text())
+
+
+def test_the_site_links_to_the_editions_that_stand_beside_it(shelf):
+    name = "the-transformer-executed"
+    before = {path: path.read_text() for path in shelf.rglob("*.html")}
+    offer(shelf)
+    assert {path: path.read_text() for path in before} == before
+    (shelf / f"{name}.epub").write_bytes(b"x" * 1_240_000)
+    offer(shelf)
+    assert hrefs(shelf / "intro.html") == [f"{name}.epub"] * 2
+    (shelf / f"{name}.pdf").write_bytes(b"x" * 2_000_000)
+    for _ in range(2):
+        offer(shelf)
+        text = (shelf / "intro.html").read_text()
+        assert hrefs(shelf / "intro.html") == [f"{name}.pdf", f"{name}.epub"] * 2
+        assert "PDF</a> (2.0 MB) or" in text
+        assert "ePub</a> (1.2 MB)." in text
+        assert hrefs(shelf / "chapters/one.html") == [f"../{name}.pdf", f"../{name}.epub"]
+        assert all("<li>other</li></ul>" in path.read_text() for path in before)
+    for path in shelf.glob(f"{name}.*"):
+        path.unlink()
+    offer(shelf)
+    assert {path: path.read_text() for path in before} == before
+
+
+def test_a_site_without_the_place_for_links_is_a_fault(shelf):
+    (shelf / "intro.html").write_text(MENU)
+    offer(shelf)
+    (shelf / "the-transformer-executed.pdf").touch()
+    with pytest.raises(Fault, match=r"book-editions.* stands on 0 pages"):
+        offer(shelf)
+
+
+def test_the_front_page_has_the_place_for_links():
+    assert f"\n{PLACE}\n" in (ROOT / "intro.md").read_text(encoding="utf-8")
+
+
+def test_the_links_do_not_stand_in_the_editions_themselves(small):
+    line = '<div class="book-editions"><p><a href="b.pdf">links</a></p></div>'
+    _, pages, _ = book_pages(*small(("<p>Let <span", f"{line}<p>Let <span")), pdf.address)
+    assert "links" not in pages[1].body.text_content()
+
+
+def test_an_edition_with_a_fault_is_not_offered(shelf, browser, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(tools.offer, "ROOT", tmp_path)
+    monkeypatch.setattr(tools.offer, "SITE", shelf)
+    monkeypatch.setattr(tools.offer, "chromium", lambda: nullcontext(browser))
+
+    def make(content, fault=None):
+        def write(_, target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(content)
+            if fault:
+                raise Fault(fault)
+            return "3 pages"
+
+        return publish("pdf", write)
+
+    assert make("good") == 0
+    assert capsys.readouterr().out.startswith("3 pages, 0.0 MB: _build/pdf/the-transformer-ex")
+    assert len(hrefs(shelf / "intro.html")) == 2
+    assert make("bad", "a fault") == 1
+    assert capsys.readouterr().err == "a fault\n"
+    assert list(tmp_path.rglob("*.pdf")) == []
+    assert hrefs(shelf / "intro.html") == []

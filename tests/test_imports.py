@@ -113,7 +113,7 @@ def users(name):
 def test_an_edit_makes_only_the_chapters_stale_that_use_it():
     every = {int(path.name[:2]) for path in CHAPTERS}
     assert users("book/claims.py") == every
-    for name in ("page.py", "explorer.js", "explorer.css"):
+    for name in ("page.py", "elements.js", "explorer.js", "explorer.css"):
         assert users(f"book/explorer/{name}") == {12}
     assert users("attention.py") == every
     assert {1, 2} <= users("recurrent/cells.py") <= every - {3, 4, 6}

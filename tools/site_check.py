@@ -1,30 +1,34 @@
 """Open every page of the built site in headless Chromium: ``make site-check``.
 
-Each page is loaded twice, on a wide light screen and on a narrow dark one, with all that can be
-unfolded unfolded. It fails when a page asks another host for anything, misses a file, logs an
-error, is wider than the screen, links to what is not there, or has a formula that is not set, or a
-picture or a fold without words; and where axe-core finds that a page shuts some readers out, as by
-too little contrast.
+Each page is loaded on a wide light screen and on a narrow dark one, with all that can be unfolded
+unfolded. It fails when a page asks another host for anything, misses a file, logs an error, is
+wider than the screen or cuts something off, links to what is not there, or has a formula that is
+not set, or a picture or a fold without words; and where axe-core finds that a page shuts some
+readers out, as by too little contrast. A screen of middle width is looked at without axe-core.
 """
 
 import http.server
 import os
 import re
-import shutil
 import sys
 import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
+import yaml
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
+from tools.browser import chromium
 from tools.chapters import ROOT
+from tools.offer import SITE
 from tools.site_links import dead_links
 
-SITE = ROOT / "_build" / "html"
-BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 SCREENS = ((1280, "light"), (390, "dark"))
+BETWEEN = (820, "light")
+PATIENCE = 10_000  # ms for each part that a script fills in
 # What a browser would fetch by itself, as opposed to a link that a reader may follow.
 LOADS = re.compile(
     r"<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\bsrc=[\"'](?:https?:)?//[^\"']+"
@@ -33,53 +37,15 @@ LOADS = re.compile(
     r"|url\(\s*[\"']?(?:https?:)?//[^)]+|@import\s+[\"'](?:https?:)?//[^\"']+",
     re.IGNORECASE,
 )
-IN_THE_PAGE = """async () => {
-    document.querySelectorAll('details').forEach(d => d.open = true);
-    const found = [];
-    for (const part of document.querySelectorAll('.book-translator, .book-living')) {
-        part.scrollIntoView({behavior: 'instant'});
-        for (let n = 0; n < 100 && !part.querySelector('section'); n++)
-            await new Promise(done => setTimeout(done, 100));
-        if (!part.querySelector('section')) found.push(`never fills in: ${part.className}`);
-    }
-    window.scrollTo({top: document.body.scrollHeight, behavior: 'instant'});
-    const width = document.documentElement.scrollWidth;
-    if (width > window.innerWidth) found.push(`is ${width} px wide on ${window.innerWidth} px`);
-    for (const math of document.querySelectorAll('.math'))
-        if (!math.querySelector('math') || math.querySelector('merror'))
-            found.push(`has a formula that is not set: ${math.textContent}`);
-    for (const image of document.querySelectorAll('.bd-article img'))
-        if (!image.alt || image.alt.includes('/')) found.push(`has no words for ${image.src}`);
-    for (const fold of document.querySelectorAll('summary[aria-label]'))
-        found.push(`calls a fold "${fold.ariaLabel}", not by its title: ${fold.innerText}`);
-    const all = selector => [...document.querySelectorAll(selector)];
-    const seen = selector => all(selector).filter(element => element.checkVisibility());
-    if (seen('h1').length !== 1) found.push(`has ${seen('h1').length} titles`);
-    const searches = seen('.search-button__button, .search-button-field').length;
-    if (searches > 1) found.push(`has ${searches} search boxes`);
-    return found;
-}"""
+IN_THE_PAGE = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 
-# What axe-core looks for, on each page and screen; and what it may find, with the reason: (rule,
-# part of the element's selector). One that is found nowhere any more has to go.
-AXE = """async script => {
-    if (!window.axe) new Function(script).call(window);
-    window.scrollTo(0, 0);  // nothing under the header that stays
-    const values = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22aa', 'best-practice'];
-    const options = {runOnly: {type: 'tag', values}, resultTypes: ['violations']};
-    return (await axe.run(options)).violations.flatMap(({id, nodes}) =>
-        nodes.map(node => [id, node.target.join(' '), node.failureSummary]));
-}"""
+BARRIERS = Path(__file__).with_name("barriers.js").read_text(encoding="utf-8")
+# What axe-core may find, with the reason: (rule, part of the element's selector). One that is found
+# nowhere any more has to go.
 KNOWN: dict[tuple[str, str], str] = {}
 
-
-def browser_path() -> str:
-    for name in filter(None, (os.environ.get("CHROMIUM"), *BROWSERS)):
-        if path := shutil.which(name):
-            return path
-    sys.exit(
-        "No Chromium or Chrome found: install one (Debian: apt install chromium) or set CHROMIUM."
-    )
+Screen = tuple[int, str]  # its width in pixels, and its colours
+Look = tuple[Screen, str]  # at this page
 
 
 def serve(folder: Path) -> tuple[http.server.ThreadingHTTPServer, str]:
@@ -106,9 +72,18 @@ def written_addresses(folder: Path) -> list[str]:
     ]
 
 
-def look_at(page: Page, address: str, base: str) -> tuple[list[str], set[tuple[str, str]]]:
-    """What is wrong with one page on one screen, and which of KNOWN it has."""
+def leads_on(path: Path) -> bool:
+    """Whether a page is only an address that leads to another page, as the site's root."""
+    return path.read_text(encoding="utf-8").lower().startswith('<meta http-equiv="refresh"')
+
+
+def look_at(page: Page, address: str, base: str, barriers: bool) -> tuple[list[str], set]:
+    """What is wrong with one page on one screen, and which of KNOWN it has.
+
+    With ``barriers`` axe-core looks, too, and what the page still loads is waited for.
+    """
     found: list[str] = []
+    known: set[tuple[str, str]] = set()
     listeners = {
         "request": lambda r: (
             r.url.startswith((base, "data:", "blob:")) or found.append(f"asks for {r.url}")
@@ -119,18 +94,21 @@ def look_at(page: Page, address: str, base: str) -> tuple[list[str], set[tuple[s
     }
     for event, listener in listeners.items():
         page.on(event, listener)
-    page.goto(address, wait_until="networkidle")
-    found += page.evaluate(IN_THE_PAGE)
-    barriers, known = shut_out(page)
+    page.goto(address, wait_until="load")
+    found += page.evaluate(IN_THE_PAGE, PATIENCE)
+    if barriers:
+        shut_out, known = what_shuts_out(page)
+        found += shut_out
+        page.wait_for_load_state("networkidle")
     for event, listener in listeners.items():
         page.remove_listener(event, listener)
-    return found + barriers, known
+    return found, known
 
 
-def shut_out(page: Page) -> tuple[list[str], set[tuple[str, str]]]:
+def what_shuts_out(page: Page) -> tuple[list[str], set[tuple[str, str]]]:
     """What axe-core finds on a page, and which of KNOWN is among it."""
     found, known = [], set()
-    for rule, target, summary in page.evaluate(AXE, AXE_SCRIPT):
+    for rule, target, summary in page.evaluate(BARRIERS, AXE_SCRIPT):
         excuse = {key for key in KNOWN if key[0] == rule and key[1] in target}
         known |= excuse
         if not excuse:
@@ -138,37 +116,57 @@ def shut_out(page: Page) -> tuple[list[str], set[tuple[str, str]]]:
     return found, known
 
 
-def look_at_all(browser: Browser, pages: list[str], base: str) -> list[str]:
-    """Every page on every screen; one window for each screen, since to open one takes long."""
-    complaints, known = [], set()
-    for width, scheme in SCREENS:
-        page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
-        page.route("**/*", lambda r: r.continue_() if r.request.url.startswith(base) else r.abort())
-        for name in pages:
-            found, seen = look_at(page, base + name, base)
-            complaints += [f"{name} ({width} px, {scheme}) {what}" for what in found]
-            known |= seen
-        page.close()
-    return complaints + [f"KNOWN lists {old}, which no page has" for old in KNOWN.keys() - known]
+def look_at_some(browser: Browser, looks: Iterable[Look], base: str) -> Iterator[tuple]:
+    """Each look with what it finds; one window for each screen, since to open one takes long."""
+    windows: dict[Screen, Page] = {}
+    for screen, name in looks:
+        if screen not in windows:
+            size = {"width": screen[0], "height": 844}
+            windows[screen] = browser.new_page(viewport=size, color_scheme=screen[1])
+        yield name, screen, look_at(windows[screen], base + name, base, screen != BETWEEN)
+    for window in windows.values():
+        window.close()
+
+
+def complaints(seen: Iterable[tuple]) -> list[str]:
+    """What the looks found, in the order of the pages, and what of KNOWN none of them found."""
+    found, gone = [], set(KNOWN)
+    for name, (width, scheme), (whats, known) in sorted(seen, key=lambda look: look[:2]):
+        found += [f"{name} ({width} px, {scheme}) {what}" for what in whats]
+        gone -= known
+    return found + [f"KNOWN lists {old}, which no page has" for old in sorted(gone)]
+
+
+def look_at_all(pages: list[str], base: str) -> list[str]:
+    """Every page on every screen; each core has a browser, and takes the next page when it can."""
+    looks = iter([(screen, name) for name in pages for screen in (*SCREENS, BETWEEN)])
+
+    def share(_) -> list[tuple]:
+        with chromium() as browser:
+            return list(look_at_some(browser, looks, base))
+
+    cores = os.cpu_count() or 1
+    with ThreadPoolExecutor(cores) as pool:
+        return complaints(look for seen in pool.map(share, range(cores)) for look in seen)
 
 
 def main(site: Path = SITE) -> int:
     if not (site / "index.html").exists():
         sys.exit("There is no built site in _build/html: run make book first.")
-    names = (path.relative_to(site).as_posix() for path in site.rglob("*.html"))
-    pages = sorted(name for name in names if not name.startswith("_static/"))
-    complaints = written_addresses(site) + dead_links(site)
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    files = sorted(site.rglob("*.html"), key=lambda path: -path.stat().st_size)  # long ones first
+    names = [path.relative_to(site).as_posix() for path in files if not leads_on(path)]
+    pages = [name for name in names if not name.startswith("_static/")]
+    found = written_addresses(site) + dead_links(site, config["html"]["baseurl"])
     server, base = serve(site)
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
-        complaints += look_at_all(browser, pages, base)
-        browser.close()
+    found += look_at_all(pages, base)
     server.shutdown()
-    print(
-        "\n".join(complaints)
-        or f"{len(pages)} pages on {len(SCREENS)} screens: no outside host, no error, no barrier."
+    server.server_close()
+    good = (
+        f"{len(pages)} pages on {len(SCREENS) + 1} screens: no outside host, no error, no barrier."
     )
-    return 1 if complaints else 0
+    print("\n".join(found) or good)
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -1,13 +1,20 @@
 """Links of the built site that lead nowhere, to a page or to a place in one."""
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from urllib.parse import unquote, urljoin, urlsplit
+from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import lxml.html
 
 HOME = "http://site/"
+CARDS = "//meta[@property='og:url' or @property='og:image' or @name='twitter:image']/@content"
+WRITTEN = {
+    "sitemap.xml": re.compile("<loc>(.*?)</loc>"),
+    "robots.txt": re.compile(r"Sitemap: (.+)"),
+}
+EDITIONS = (".pdf", ".epub")
 
 
 def read(folder: Path) -> Iterator[tuple[str, lxml.html.HtmlElement]]:
@@ -19,29 +26,45 @@ def read(folder: Path) -> Iterator[tuple[str, lxml.html.HtmlElement]]:
 
 
 def links(page: lxml.html.HtmlElement) -> set[str]:
-    """What a page links to or loads."""
-    return {
-        value
-        for element, attribute, value, _ in page.iterlinks()
-        if attribute in ("href", "src") and element.get("rel") not in ("canonical", "preconnect")
+    """What a page links to or loads, and what it says of itself to other sites."""
+    loaded = ((element.get("rel"), value) for element, _, value, _ in page.iterlinks())
+    return {value for rel, value in loaded if rel != "preconnect"} | set(page.xpath(CARDS))
+
+
+def all_links(folder: Path, pages: dict[str, lxml.html.HtmlElement]) -> dict[str, set[str]]:
+    """The links of each page, and of the files that search engines read."""
+    written = {
+        name: set(pattern.findall((folder / name).read_text(encoding="utf-8")))
+        for name, pattern in WRITTEN.items()
+        if (folder / name).is_file()
     }
+    return {name: links(page) for name, page in pages.items()} | written
 
 
-def dead_links(folder: Path) -> list[str]:
-    """Each link inside of the site without a target, and each id that a page has twice."""
+def dead_links(folder: Path, home: str = HOME) -> list[str]:
+    """Each link inside of the site without a target, and each id that a page has twice.
+
+    What begins with ``home``, the address that the site will have, is inside, too. An edition that
+    stands beside the pages has to be linked.
+    """
     pages = dict(read(folder))
     places = {name: set(page.xpath("//@id | //a/@name")) for name, page in pages.items()}
-    found = []
+    found, reached = [], set()
     for name, page in pages.items():
         twice = [place for place, times in Counter(page.xpath("//@id")).items() if times > 1]
         found += [f"{name} has two places #{place}" for place in sorted(twice)]
-        for link in sorted(links(page)):
-            address = urlsplit(urljoin(HOME + name, link))
-            if address.scheme != "http" or address.netloc != "site":
+    for name, written in all_links(folder, pages).items():
+        for link in sorted(written):
+            address, place = map(unquote, urldefrag(urljoin(home + name, link)))
+            if not address.startswith(home):
+                if not urlsplit(link).scheme and not urlsplit(link).netloc:
+                    found.append(f"{name} links to {link}, which leads out of the site")
                 continue
-            target, place = unquote(address.path).lstrip("/"), unquote(address.fragment)
-            if not (folder / target).is_file():
+            target = address.removeprefix(home).partition("?")[0]
+            reached.add(target)
+            if not (folder / (target or "index.html")).is_file():
                 found.append(f"{name} links to {link}, which is not there")
             elif place and target in places and place not in places[target]:
                 found.append(f"{name} links to {link}, and {target} has no such place")
-    return found
+    beside = {path.name for path in folder.iterdir() if path.suffix in EDITIONS}
+    return found + [f"no page links to {name}" for name in sorted(beside - reached)]

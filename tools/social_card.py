@@ -5,10 +5,8 @@ python -m tools.social_card
 
 import base64
 
-from playwright.sync_api import sync_playwright
-
+from tools.browser import chromium
 from tools.chapters import ROOT
-from tools.site_check import browser_path
 from transformer.book.drawings.model_map import model_map
 
 CARD = ROOT / "_static" / "social-card.png"
@@ -37,13 +35,11 @@ def in_line(font: str) -> str:
 def main() -> None:
     drawing = model_map("self-attention", "masked self-attention", "cross-attention")._repr_svg_()
     fonts = {"bold": in_line("serif-bold"), "plain": in_line("serif")}
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path(), args=["--no-sandbox"])
+    with chromium() as browser:
         page = browser.new_page(viewport={"width": 1200, "height": 630})
         page.set_content(PAGE.format(drawing=drawing, **fonts))
         page.evaluate("document.fonts.ready.then(() => null)")
         page.screenshot(path=CARD)
-        browser.close()
 
 
 if __name__ == "__main__":
