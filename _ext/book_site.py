@@ -13,7 +13,7 @@ anchors, which ordinary Markdown links reach:
     chapter 6                                 a link, on other pages than that chapter's own
     ✓ shuffling the words …                   [shown](#claim-shuffling-the-words-…)
 
-It also calls a folded cell by its title. ``ticks.py`` makes lines of their own of the ✓ lines.
+``ticks.py`` makes lines of their own of the ✓ lines.
 """
 
 import re
@@ -137,22 +137,15 @@ class ChapterLinks(SphinxPostTransform):
             if page in (None, self.env.docname):
                 continue
             yield nodes.Text(words[end : found.start()])
-            label = nodes.inline("", found[0])
+            label = nodes.inline("", found[0].replace(" ", "\N{NO-BREAK SPACE}"))
             yield make_refnode(self.app.builder, self.env.docname, page, "", label)
             end = found.end()
         yield nodes.Text(words[end:])
 
 
-def name_the_folds(app: Sphinx, page: str, template: str, context: dict, doctree) -> None:
-    """Let a screen reader read a fold's title; myst-nb calls each "Toggle hidden content"."""
-    if "body" in context:
-        context["body"] = context["body"].replace(' aria-label="Toggle hidden content"', "")
-
-
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", number_what_is_numbered)
     app.add_transform(TermNames)
-    app.connect("html-page-context", name_the_folds)
     app.add_post_transform(Citations)
     app.add_post_transform(ChapterLinks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,8 +1,12 @@
 """The one style sheet and the one script of the site, and the files around the pages.
 
 The style sheets of the theme and of the book become ``_static/site.css``, without the rules that no
-page uses. A rule for dark mode does not hold on paper, and one for light mode does: what is printed
-from a dark page is black on white. Without JavaScript a page is light.
+page uses; one of ours that no page uses is an error. A rule for dark mode does not hold on paper,
+and one for light mode does: what is printed from a dark page is black on white. Without JavaScript
+a page is light.
+
+Last, each page gets the hash of every sheet and script that it loads, as they are in the end: no
+browser shows a new page with an old style.
 """
 
 import hashlib
@@ -28,6 +32,7 @@ SHEETS = (
     "book.css",
     "cells.css",
     "front.css",
+    "lookup.css",
     "print.css",
 )
 SCRIPTS = (
@@ -42,22 +47,28 @@ SCRIPTS = (
 )
 
 UNUSED = (
-    *("togglebutton.css", "togglebutton.js", "design-tabs.js", "scripts/fontawesome.js"),
+    *("design-tabs.js", "scripts/fontawesome.js"),
     "mystnb.css",  # cells.css says what a cell looks like
 )
-LEFT_BY_THE_THEME = ("vendor", "scripts/fontawesome.js", "scripts/fontawesome.js.map", "mathjax")
+LEFT_BY_THE_THEME = ("vendor", "scripts/fontawesome.js", "scripts/fontawesome.js.map")
 SCHEME = re.compile(r"""\[data-theme=["']?(dark|light)["']?\]""")
 WORDS = re.compile(r"[\w-]+")
 NAMED = re.compile(r'\b(?:class|id)="([^"]*)"')
+STAMPED = re.compile(
+    r'(?P<tag>\b(?:href|src)="[./]*(?P<file>_static/[^"?]+\.(?:css|js)|searchindex\.js))[^"]*"'
+)
+FONT = re.compile(r'url\("(fonts/[^"]+)"\)')
 # What Bootstrap's script gives to an element; its other names are of parts that no page has.
 BOOTSTRAP = {"show", "fade", "collapsing", "tooltip", "tooltip-inner", "tooltip-arrow", "dropup"}
 # Sphinx's search shows a hit's text from all of the page, menus included, and of a term only the
-# word. In its place: the article's text, and the term with what it means.
+# word. In its place: the article's text, code last; and the term with what it means.
 SEARCH = {
     '[role="main"]': "article.bd-article",
     "anchorContent.textContent": '(anchorContent.matches("dt") ? [anchorContent, anchorContent'
     ".parentElement.querySelector(`#${CSS.escape(anchorContent.id)} ~ dd`)]"
     '.map((e) => e.textContent).join(": ") : anchorContent.textContent)',
+    "if (docContent) return docContent.textContent;": "if (docContent) { docContent.append("
+    '...docContent.querySelectorAll(".cell_input, summary")); return docContent.textContent; }',
 }
 # The theme asks each block of code how wide it is, which lays all of a page out at once, to let the
 # keyboard scroll it. Ours wrap: only tables and formulas scroll.
@@ -72,11 +83,20 @@ def plain(name: str) -> str:
     return re.sub(r"^(mystnb)\.[0-9a-f]{64}\.", r"\1.", name)
 
 
-@cache
-def stamp() -> str:
-    """Changes with our style sheets, so that no browser shows a new page in an old style."""
-    files = [*sorted(OURS.glob("*.css")), Path(__file__)]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()[:8]
+def stamp(path: Path) -> str:
+    """Changes with what is in a file."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:8]
+
+
+def stamp_pages(folder: Path) -> None:
+    """Puts its stamp into each address of a sheet and a script, ``site.css?v=…``."""
+    stamps = cache(lambda file: stamp(folder / file))
+    for path in folder.rglob("*.html"):
+        if path.parent.name != "_static":  # the theme's templates
+            page = path.read_text(encoding="utf-8")
+            path.write_text(
+                STAMPED.sub(lambda m: f'{m["tag"]}?v={stamps(m["file"])}"', page), encoding="utf-8"
+            )
 
 
 def is_used(selector: list, known: set[str], ours: bool) -> bool:
@@ -123,7 +143,11 @@ def lean(rules: list, known: set[str], ours: bool) -> str:
         if rule.type == "error":
             raise ExtensionError(f"a style sheet cannot be read: {rule.message}")
         if rule.type == "qualified-rule":
-            kept = [s for s in selectors(rule.prelude) if is_used(s, known, ours)]
+            every = selectors(rule.prelude)
+            kept = [s for s in every if is_used(s, known, ours)]
+            if ours and len(kept) < len(every):
+                dead = [tinycss2.serialize(s).strip() for s in every if s not in kept]
+                raise ExtensionError(f"no page has {', '.join(dead)} of a style sheet of ours")
             if kept:
                 body = [token for token in rule.content if token.type != "comment"]
                 texts = [tinycss2.serialize(one).strip() for one in kept]
@@ -146,7 +170,7 @@ def join_sheets(static: Path, known: set[str]) -> str:
         css = sheets[name].read_text(encoding="utf-8")
         rules = tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True)
         texts.append(lean(rules, known, (OURS / name).exists()))
-    return "\n".join(texts)
+    return FONT.sub(lambda font: f'url("{font[1]}?v={stamp(static / font[1])}")', "\n".join(texts))
 
 
 def known_names(folder: Path, static: Path) -> set[str]:
@@ -190,6 +214,7 @@ def write_files(app: Sphinx, exception: Exception | None) -> None:
     for name in LEFT_BY_THE_THEME:
         path = static / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+    stamp_pages(folder)
     base = app.config.html_baseurl
     (folder / "robots.txt").write_text(f"User-agent: *\nAllow: /\n\nSitemap: {base}sitemap.xml\n")
     lost = (Path(app.srcdir) / "_templates" / "404.html").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Lines of their own for what a cell has found: ✓ holds, ○ waits for the reader, ✗ is wrong.
+"""Lines of their own for what a cell has found: ✓ holds, ○ waits for the reader.
 
 They are printed, so a notebook shows them as output like any other. Here each becomes a paragraph,
 and that of a claim gets the address by which the ledger and other chapters reach it. A cell that
@@ -14,8 +14,8 @@ from _ext.book_site import anchor
 from tools.ledger import CLAIM
 from transformer.book.claims import anchor_of
 
-SIGN = {"✓": "holds", "○": "waits", "✗": "wrong"}
-LINE = re.compile(r"([✓○✗]) (.+)")
+SIGN = {"✓": "holds", "○": "waits"}
+LINE = re.compile(r"([✓○]) (.+)")
 CHAPTER = re.compile(r"chapters/\d+_\w+")
 
 
@@ -64,7 +64,7 @@ def split(app: Sphinx, block: nodes.literal_block) -> list[nodes.Element]:
 def set_ticks(app: Sphinx, doctree: nodes.document) -> None:
     """Runs on each page that was read, before anything is resolved."""
     for block in list(doctree.findall(nodes.literal_block)):
-        if "output" in block["classes"] and re.search("^[✓○✗] ", block.astext(), re.MULTILINE):
+        if "output" in block["classes"] and re.search("^[✓○] ", block.astext(), re.MULTILINE):
             parts = split(app, block)
             if any("book-waits" in part["classes"] for part in parts):
                 block.parent.parent["classes"].append("book-yours")

@@ -15,7 +15,7 @@ from transformer.book.explorer.explored import from_model
 from transformer.book.translator import SENTENCES, trained
 from transformer.book.translator.data import MAX_LEN
 from transformer.book.translator.trained import WEIGHTS
-from transformer.data.grammar import grammar_pairs, grammar_vocabularies
+from transformer.data.grammar import AlignedPair, grammar_pairs, grammar_vocabularies
 from transformer.data.grammar.function_words import (
     ADVERBS,
     BE,
@@ -30,6 +30,7 @@ from transformer.data.grammar.function_words import (
 )
 from transformer.data.grammar.lexicon import ADJECTIVES, NOUNS, VERBS
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+from transformer.decoding import greedy_decode
 
 SEED = 0
 STORED = WEIGHTS / f"seed-{SEED}.safetensors"
@@ -50,7 +51,7 @@ def write_translator_files(folder: Path) -> None:
 
 @cache
 def translator_words() -> dict[str, Any]:
-    """Both vocabularies in the order of ids, examples, the grammar, the head to begin with."""
+    """Both vocabularies in the order of ids, examples, one translated, a head, the grammar."""
     english, french = grammar_vocabularies()
     return {
         "english": english.words(range(len(english))),
@@ -60,6 +61,7 @@ def translator_words() -> dict[str, Any]:
         "kilobytes": round(STORED.stat().st_size / 1000),
         "examples": EXAMPLES,
         "head": aligning_head(),
+        "opening": opening(),
         "grammar": english_grammar(),
     }
 
@@ -111,6 +113,26 @@ def aligning_head() -> dict[str, float]:
     share = right / n_words
     layer, head = divmod(int(share.argmax()), share.size(1))
     return {"layer": layer, "head": head, "right": round(share.max().item(), 3)}
+
+
+def opening() -> dict[str, Any]:
+    """The first example as the model translates it, as ``written.js`` shows a translation.
+
+    ``steps[t]`` has the weights of all heads when target[t] was written: cross [layer][head][s].
+    """
+    model, vocabularies = trained(SEED).cpu(), grammar_vocabularies()
+    english, french = vocabularies
+    source = torch.tensor([[*english.encode(EXAMPLES[0]), EOS_ID]])
+    [ids] = greedy_decode(model, source, bos_id=BOS_ID, eos_id=EOS_ID, max_len=MAX_LEN).tolist()
+    written = french.decode(ids).split()
+    pair = AlignedPair(tuple(EXAMPLES[0].split()), tuple(written), frozenset())
+    [found] = from_model(model, [pair], vocabularies)
+    weights = found.maps["cross"].permute(2, 0, 1, 3)  # (T, layers, heads, S)
+    return {
+        "source": [*found.source],
+        "target": [*found.target[1:]],
+        "steps": [{"cross": each} for each in weights.double().round(decimals=5).tolist()],
+    }
 
 
 def _plain(english: str | None) -> str | None:

@@ -15,9 +15,10 @@ from tools.imports import python_of_cell
 from transformer.masks import padding_mask
 
 MODULES = sorted((ROOT / "transformer").rglob("*.py"))
+OTHERS = sorted(path for room in ("_ext", "tools") for path in (ROOT / room).rglob("*.py"))
 
 
-@pytest.fixture(params=MODULES, ids=lambda path: path.relative_to(ROOT).as_posix())
+@pytest.fixture(params=[*MODULES, *OTHERS], ids=lambda path: path.relative_to(ROOT).as_posix())
 def module(request):
     return request.param.read_text(encoding="utf-8")
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from _ext.page_parts import FROM_A_FILE, IMPORTED, PARTS, SHARED, preloads
+from _ext.page_parts import FOLDER, FROM_A_FILE, IMPORTED, NUMBERS, PARTS, SHARED, preloads
 from _ext.translator_files import STORED, english_grammar, translator_words
 from tools.chapters import ROOT
 from tools.site_check import serve
@@ -30,102 +30,124 @@ WITH = """With
 """
 
 
+BUILD = """
+import sys
+from sphinx.cmd.build import build_main
+source, *builders = sys.argv[1:]
+for name in builders:
+    if build_main(["-q", "-W", "-b", name, source, f"{source}/{name}"]):
+        sys.exit(f"{name} fails")
+"""
+
+
 @pytest.fixture(scope="module")
-def source(tmp_path_factory):
+def built(tmp_path_factory):
+    """A site of two pages and the same as one page, by one process: folders by builder."""
     source = tmp_path_factory.mktemp("book")
     (source / "_site").symlink_to(ROOT / "_site")
     (source / "conf.py").write_text(SETTINGS, encoding="utf-8")
     (source / "index.rst").write_text("Without\n=======\n\n.. toctree::\n\n   with\n")
     (source / "with.rst").write_text(WITH)
-    return source
-
-
-def built(source, builder):
-    out = source / builder
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-b", builder, source, out]
-    subprocess.run(command, check=True)
-    return out
+    builders = ("html", "singlehtml")
+    subprocess.run([sys.executable, "-c", BUILD, source, *builders], check=True)
+    return {name: source / name for name in builders}
 
 
 @pytest.fixture(scope="module")
-def site(source):
-    return built(source, "html")
+def site(built):
+    return built["html"]
 
 
-def test_the_part_is_on_the_page_that_asks_for_it_and_on_no_other(site):
+@pytest.fixture(scope="module")
+def parts(site):
+    (folder,) = (site / "_static").glob(f"{FOLDER}*")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def base(site):
+    server, base = serve(site)
+    yield base
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def page(browser):
+    page = browser.new_page()
+    page.set_default_timeout(5000)
+    yield page
+    page.close()
+
+
+def test_the_part_is_on_the_page_that_asks_for_it_and_on_no_other(site, parts):
     page = (site / "with.html").read_text(encoding="utf-8")
-    assert 'import { whenNear } from "./_static/when_near.js"' in page
+    assert f'import {{ whenNear }} from "./_static/{parts.name}/when_near.js"' in page
     assert 'whenNear(".book-translator", "translator/view.js", ["elements.js", ' in page
-    assert re.search(r'<link [^>]*href="_static/translator/translator.css\?v=\w+"', page)
-    assert f"_static/{FROM_A_FILE}" in page
+    assert f'href="_static/{parts.name}/translator/translator.css?v=' in page
+    head = page[: page.index("</head>")]
+    assert (ROOT / "_site" / "translator" / "room.css").read_text(encoding="utf-8") in head
+    assert f"_static/{parts.name}/{FROM_A_FILE}" in page
     other = (site / "index.html").read_text(encoding="utf-8")
     assert "translator/" not in other
     assert FROM_A_FILE not in other
     assert "when_near" not in other
 
 
-def test_the_browser_is_told_of_each_module_at_once(browser, site):
-    server, base = serve(site)
-    page, asked = browser.new_page(), []
-    page.on("request", lambda r: asked.append(r.url.removeprefix(f"{base}_static/")))
+def test_the_browser_is_told_of_each_module_at_once(page, base, parts):
+    asked, place = [], f"{base}_static/{parts.name}/"
+    page.on("request", lambda r: asked.append(r.url.removeprefix(place)))
     page.goto(f"{base}with.html")
     page.locator(".translator").wait_for()
     told = page.locator("link[rel=modulepreload]").evaluate_all("all => all.map((e) => e.href)")
-    told = [url.removeprefix(f"{base}_static/") for url in told]
-    loaded = [
-        url for url in asked if url.endswith(".js") and url.startswith(("translator/", SHARED))
-    ]
+    told = [url.removeprefix(place) for url in told]
+    ours = ("translator/", SHARED, NUMBERS)
+    loaded = [url for url in asked if url.endswith(".js") and url.startswith(ours)]
     assert sorted([*told, "translator/view.js"]) == sorted(loaded)
-    assert SHARED in told
-    page.close()
-    server.shutdown()
-    server.server_close()
+    assert {SHARED, NUMBERS} <= set(told)
 
 
-def test_a_part_that_is_far_away_is_not_fetched_until_the_reader_comes_near(browser, site):
+# Observers are called in the order in which they were made: when this one is, the page's has been.
+SEEN = """() => new Promise((done) => new IntersectionObserver(done, { rootMargin: "600px" })
+    .observe(document.querySelector(".book-translator")))"""
+
+
+def test_a_part_that_is_far_away_is_not_fetched_until_the_reader_comes_near(page, site, base):
     far = "<div style='height: 9000px'></div>"
     page_with_room = (
         (site / "with.html").read_text(encoding="utf-8").replace("<body>", f"<body>{far}")
     )
     (site / "far.html").write_text(page_with_room, encoding="utf-8")
-    server, base = serve(site)
-    page, asked = browser.new_page(), []
+    asked = []
     page.on("request", lambda r: asked.append(r.url))
-    page.goto(f"{base}far.html", wait_until="networkidle")
+    page.goto(f"{base}far.html")
+    page.evaluate(SEEN)
+    assert [url for url in asked if url.endswith("when_near.js")]
     assert not [url for url in asked if "translator/" in url and url.endswith(".js")]
     page.locator(".book-translator").scroll_into_view_if_needed()
     page.locator(".translator").wait_for()
     assert [url for url in asked if url.endswith("translator/view.js")]
-    page.close()
-    server.shutdown()
-    server.server_close()
 
 
-def test_a_part_that_does_not_come_says_so(browser, site):
-    server, base = serve(site)
-    page = browser.new_page()
+def test_a_part_that_does_not_come_says_so(page, base):
     page.route("**/view.js", lambda route: route.abort())
-    page.goto(f"{base}with.html", wait_until="networkidle")
+    page.goto(f"{base}with.html")
+    page.get_by_text("This part could not be fetched").wait_for()
     said = page.locator(".book-translator").inner_text()
     assert said.startswith("Here runs the translator.")
     assert said.endswith("could not be fetched; load the page again to try anew.")
-    page.close()
-    server.shutdown()
-    server.server_close()
 
 
-def test_a_figure_brings_its_own_modules_and_no_other_ones(site):
-    part, static = PARTS["book-living"], site / "_static"
+def test_a_figure_brings_its_own_modules_and_no_other_ones(parts):
+    part, static = PARTS["book-living"], parts
     told = preloads(part, '<div class="book-living" data-figure="clocks">', static)
-    names = ("clocks", "drawing", "living", "numbers", "turns")
-    assert sorted(told) == sorted([SHARED, *(f"living/{name}.js" for name in names)])
+    names = ("clocks", "drawing", "living", "turns")
+    assert sorted(told) == sorted([SHARED, NUMBERS, *(f"living/{name}.js" for name in names)])
     assert preloads(part, "", static) == []
 
 
-def test_no_module_imports_what_the_site_has_not(site):
-    scripts = [
-        path for part in PARTS.values() for path in (site / "_static" / part.folder).glob("*.js")
-    ]
+def test_no_module_imports_what_the_site_has_not(parts):
+    scripts = [path for part in PARTS.values() for path in (parts / part.folder).glob("*.js")]
     assert len(scripts) > 20
     missing = [
         (script.name, name)
@@ -136,14 +158,14 @@ def test_no_module_imports_what_the_site_has_not(site):
     assert missing == []
 
 
-def test_the_weights_are_those_of_the_package_to_the_byte(site):
-    stored = site / "_static" / "translator" / "weights.safetensors"
+def test_the_weights_are_those_of_the_package_to_the_byte(parts):
+    stored = parts / "translator" / "weights.safetensors"
     assert stored.read_bytes() == STORED.read_bytes()
     assert stored.stat().st_size < 1_000_000
 
 
-def test_the_words_are_those_of_the_package_in_the_order_of_their_ids(site):
-    module = (site / "_static" / "translator" / "words.js").read_text(encoding="utf-8")
+def test_the_words_are_those_of_the_package_in_the_order_of_their_ids(parts):
+    module = (parts / "translator" / "words.js").read_text(encoding="utf-8")
     words = json.loads(module.split("export default ")[1].rstrip(";\n"))
     assert words == json.loads(json.dumps(translator_words()))
     assert words["english"] == [*SPECIALS, *SOURCE_WORDS]
@@ -152,20 +174,18 @@ def test_the_words_are_those_of_the_package_in_the_order_of_their_ids(site):
     assert "+" not in json.dumps(english_grammar())
 
 
-def test_other_editions_keep_what_stands_inside(source):
-    page = (built(source, "singlehtml") / "index.html").read_text(encoding="utf-8")
+def test_other_editions_keep_what_stands_inside(built):
+    page = (built["singlehtml"] / "index.html").read_text(encoding="utf-8")
     assert "<p>Here runs the translator.</p>" in page
     assert "translator/" not in page
     assert FROM_A_FILE not in page
 
 
-def test_a_page_that_is_opened_as_a_file_says_why_nothing_runs(browser, site):
-    page = browser.new_page()
+def test_a_page_that_is_opened_as_a_file_says_why_nothing_runs(page, site):
     page.goto((site / "with.html").as_uri())
     said = page.locator(".book-translator").inner_text()
     assert said.startswith("Here runs the translator.")
     assert said.endswith("serve the site with make serve instead.")
-    page.close()
 
 
 def test_the_script_for_pages_opened_as_files_knows_every_part():
@@ -175,7 +195,7 @@ def test_the_script_for_pages_opened_as_files_knows_every_part():
 
 @pytest.mark.parametrize(
     "path",
-    [*sorted((ROOT / "_site" / "translator").glob("*.js")), ELEMENTS],
+    [*sorted((ROOT / "_site" / "translator").glob("*.js")), ROOT / "_site" / NUMBERS, ELEMENTS],
     ids=lambda path: path.name,
 )
 def test_no_module_is_longer_than_250_lines_or_names_another_host(path):

@@ -1,5 +1,7 @@
 """The extensions that make the site's pages: styles, scripts, formulas, ✓ lines, words."""
 
+import re
+import shutil
 from types import SimpleNamespace
 
 import pytest
@@ -7,11 +9,23 @@ import tinycss2
 from docutils import nodes
 from docutils.utils import new_document
 from sphinx.errors import ExtensionError
+from sphinx.jinja2glue import BuiltinTemplateLoader
 
+from _ext import lean_pages, page_parts
 from _ext.formulas import mathml
 from _ext.head_words import cut
-from _ext.lean_files import lean, mended, plain
-from _ext.lean_pages import lean_head, size_of, with_lines, with_names, with_sizes
+from _ext.lean_files import LEFT_BY_THE_THEME, UNUSED, lean, mended, plain, stamp_pages
+from _ext.lean_pages import (
+    NEEDED,
+    LeanPages,
+    lean_head,
+    nothing_in_vain,
+    size_of,
+    with_lines,
+    with_names,
+    with_sizes,
+)
+from _ext.next_page import first_question
 from _ext.ticks import set_ticks
 
 
@@ -42,6 +56,12 @@ def test_the_icon_font_goes_and_our_icons_stay():
 def test_a_style_sheet_that_cannot_be_read_stops_the_build():
     with pytest.raises(ExtensionError, match="cannot be read"):
         leaned("p { color: red } }")
+
+
+def test_a_rule_of_ours_that_no_page_uses_stops_the_build():
+    assert leaned(".here, p { a: b }", "here", ours=True) == ".here,p{a: b}"
+    with pytest.raises(ExtensionError, match=r"no page has \.gone of a style sheet of ours"):
+        leaned("@media print { .here, .gone { a: b } }", "here", ours=True)
 
 
 def test_paper_is_light_whatever_the_screen_is(browser):
@@ -77,27 +97,161 @@ def test_the_name_of_a_style_sheet_has_no_digest():
     assert plain("book.css") == "book.css"
 
 
+def test_a_page_names_its_styles_and_scripts_by_what_is_in_them(tmp_path):
+    (tmp_path / "_static").mkdir()
+    (tmp_path / "in").mkdir()
+    files = [tmp_path / name for name in ("_static/site.css", "_static/a.js", "searchindex.js")]
+    tags = '<link href="../_static/site.css"><script src="../_static/a.js?v=1"></script>'
+    tags += '<script src="../searchindex.js"></script>'
+    others = '<a href="b.html"><img src="../_static/c.svg"><script>"_static/d.js"</script>'
+    page = tmp_path / "in" / "page.html"
+    page.write_text(tags + others)
+    seen = []
+    for content in ("old", "new", "new", "old"):
+        for path in files:
+            path.write_text(content)
+        stamp_pages(tmp_path)
+        seen.append(re.findall(r'"\.\./([\w./]+)\?v=(\w{8})"', page.read_text()))
+    assert [name for name, _ in seen[0]] == [p.relative_to(tmp_path).as_posix() for p in files]
+    assert seen[0] == seen[3]
+    assert seen[1] == seen[2]
+    assert not {v for _, v in seen[0]} & {v for _, v in seen[1]}
+    assert page.read_text().endswith(others)
+
+
+def parts_built_in(folder):
+    """As much of Sphinx as copy_parts and outdated ask for; the name of the parts' folder."""
+    builder = SimpleNamespace(name="html", get_outfilename=lambda page: folder / f"{page}.html")
+    app = SimpleNamespace(builder=builder, outdir=folder)
+    page_parts.copy_parts(app)
+    return app, page_parts.parts_of(app).name
+
+
+def test_modules_stand_in_a_folder_that_changes_its_name_with_any_of_them(tmp_path, monkeypatch):
+    site = tmp_path / "_site"
+    shutil.copytree(page_parts.SITE, site)
+    monkeypatch.setattr(page_parts, "SITE", site)
+    _, first = parts_built_in(tmp_path / "html")
+    assert parts_built_in(tmp_path / "html")[1] == first
+    for changed in ("when_near.js", "living/scaling.js", "translator/translator.css"):
+        text = (site / changed).read_text(encoding="utf-8")
+        (site / changed).write_text(text.swapcase(), encoding="utf-8")  # as long as before
+        _, name = parts_built_in(tmp_path / "html")
+        assert name != first
+        first = name
+    left = {path.name for path in (tmp_path / "html" / "_static").iterdir()}
+    assert left == {name}
+
+
+def test_a_page_that_names_an_older_folder_is_made_anew(tmp_path):
+    app, name = parts_built_in(tmp_path)
+    (tmp_path / "old.html").write_text('<link href="_static/parts-0123abcd/living/living.css">')
+    (tmp_path / "new.html").write_text(f'<link href="_static/{name}/living/living.css">')
+    (tmp_path / "none.html").write_text("text")
+    env = SimpleNamespace(found_docs={"old", "new", "none", "not_written_yet"})
+    assert page_parts.outdated(app, env, set(), set(), set()) == ["old"]
+
+
 HEAD = """<html><head><meta charset="utf-8" /><meta name="viewport" content="x" />
 <script>document.documentElement.dataset.mode = 1;</script>
 <link rel="stylesheet" href="../_static/styles/pydata-sphinx-theme.css?digest=1" />
-<link rel="stylesheet" href="../_static/translator/translator.css?v=1" />
+<link rel="stylesheet" href="../_static/parts-1a/translator/translator.css?v=1" />
 <link rel="preload" as="script" href="../_static/scripts/bootstrap.js?digest=1" />
 <link rel="icon" href="../_static/logo.svg"/>
 <script src="../_static/doctools.js?v=1"></script>
-<script type="module" src="../_static/translator/view.js?v=1"></script>
-<script src="../searchindex.js"></script></head><body>text</body></html>"""
+<script defer="defer" src="../_static/parts-1a/opened_as_file.js?v=1"></script>
+<script src="../searchindex.js"></script></head><body>text
+<script type="module">import { whenNear } from "../_static/parts-1a/when_near.js";
+whenNear(".book-translator", "translator/view.js", []);</script></body></html>"""
 
 
 def test_a_page_loads_one_style_sheet_and_one_script_and_what_is_its_own():
     page = lean_head(HEAD, "../", searches=False)
     gone = ("pydata", "bootstrap", "doctools", "searchindex", "dataset.mode = 1")
     assert [word for word in gone if word in page] == []
-    kept = ("translator.css", 'type="module" src="../_static/translator/view.js', "logo.svg")
+    own = ("parts-1a/translator/translator.css", "parts-1a/opened_as_file.js")
+    kept = (*own, '<script type="module">import { whenNear }', "logo.svg")
     assert [word for word in kept if word not in page] == []
-    assert page.count("_static/site.css") == page.count("<script defer") == 1
+    assert page.count("_static/site.css") == page.count("_static/site.js") == 1
     assert page.count("viewport") == 1
-    assert page.index("translator.css") > page.index("text")  # which does not wait for it
-    assert page.index("view.js") > page.index("text")
+    assert min(map(page.index, own)) > page.index("text")  # which does not wait for them
+
+
+RAW = """<meta name="viewport" content="width=device-width" /><title>A &#8212; A</title>
+<meta name="docsearch:language" content="en" /> <div id="ethical-ad-placement"></div>
+<script>document.documentElement.dataset.mode = 1;</script>
+<script>DOCUMENTATION_OPTIONS.pagename = DOCUMENTATION_OPTIONS.search_as_you_type = 1;</script>
+<link href="_static/mystnb.0a1b.css?v=1">
+<script src="_static/design-tabs.js"></script>
+<script src="_static/scripts/fontawesome.js?digest=1"></script><main role="main">
+<div id="pst-primary-sidebar"></div><button class="theme-switch-button">
+<button class="sidebar-toggle primary-toggle"><button class="sidebar-toggle secondary-toggle">
+<p role="doc-biblioentry"><summary aria-label="Toggle hidden content">
+<div role="list" class="citation-list"><th class="head"><p></p></th>
+<dt id="term-x">注意力</dt><img style="width: 1px; height: 2px;">
+<div class="highlight-ipython3 notranslate"><div class="highlight"><pre><span></span>
+<span class="n">a</span></pre>"""
+
+
+def ended(folder, page, written, found):
+    """What nothing_in_vain says at the end of a build of this page."""
+    pages = LeanPages()
+    pages.written, pages.in_vain = written, dict(NEEDED)
+    pages.note(page)
+    builder = SimpleNamespace(name="html", templates=pages)
+    app = SimpleNamespace(builder=builder, outdir=folder, env=SimpleNamespace(found_docs=found))
+    try:
+        nothing_in_vain(app, None)
+    except ExtensionError as error:
+        return str(error)
+    return ""
+
+
+@pytest.fixture
+def with_the_rest(tmp_path):
+    for name in LEFT_BY_THE_THEME:
+        (tmp_path / "_static" / name).mkdir(parents=True)
+    return tmp_path
+
+
+def test_all_that_is_looked_for_is_needed():
+    groups = (lean_pages.INLINE, lean_pages.NOT_OURS, lean_pages.NAMES, lean_pages.ROLES)
+    assert {*UNUSED, *(name for group in groups for name in group)} <= NEEDED.keys()
+    single = ("VIEWPORT", "STYLED", "CODE", "UNCOLOURED", "TERM", "TITLE")
+    assert all(NEEDED[name] is getattr(lean_pages, name) for name in single)
+
+
+def test_what_the_theme_writes_is_needed_and_found(with_the_rest):
+    assert ended(with_the_rest, RAW, {"a", "b", "search"}, {"a", "b"}) == ""
+
+
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_change_of_the_theme_that_leaves_a_pattern_without_work_stops_the_build(
+    with_the_rest, name
+):
+    page = RAW
+    while found := NEEDED[name].search(page):
+        page = page[: found.start()] + page[found.end() :]
+    said = ended(with_the_rest, page, {"a", "b"}, {"a", "b"})
+    assert said.startswith("the theme has changed: no page has ")
+    assert name in said
+    assert ended(with_the_rest, page, {"a"}, {"a", "b"}) == ""  # b may have it
+
+
+def test_each_page_that_is_written_is_looked_at(monkeypatch):
+    page = f'<meta charset="utf-8" />{RAW}</html>'
+    monkeypatch.setattr(BuiltinTemplateLoader, "render", lambda *_: page)
+    pages = LeanPages()
+    pages.builder = SimpleNamespace(name="html", images={}, srcdir=".")
+    pages.written, pages.in_vain = set(), dict(NEEDED)
+    pages.render("page.html", {"pagename": "a", "pathto": lambda *_: ""})
+    assert (pages.written, pages.in_vain) == ({"a"}, {})
+
+
+@pytest.mark.parametrize("name", LEFT_BY_THE_THEME)
+def test_what_the_theme_leaves_no_more_need_not_be_deleted(with_the_rest, name):
+    (with_the_rest / "_static" / name).rmdir()
+    assert f"_static/{name}" in ended(with_the_rest, RAW, {"a"}, {"a"})
 
 
 def test_the_search_index_is_loaded_by_the_page_that_searches():
@@ -137,6 +291,10 @@ def text_of(page):
     import lxml.html
 
     return lxml.html.fromstring(page).text_content()
+
+
+def test_a_fold_is_called_by_its_title():
+    assert with_names('<summary aria-label="Toggle hidden content">') == "<summary>"
 
 
 def test_a_title_says_a_name_once_and_chinese_is_called_chinese():
@@ -211,3 +369,23 @@ def test_a_cell_that_waits_is_marked_and_the_head_counts():
 def test_a_claim_that_stands_twice_is_an_error():
     with pytest.raises(ValueError, match="claim-a stands twice"):
         set_ticks(App("chapters/01_x"), chapter("✓ a\n", "✓ a\n"))
+
+
+@pytest.mark.parametrize(
+    ("text", "asked"),
+    [
+        ("The question. It reads. What gets lost? And why?", "What gets lost?"),
+        ("(Masked attention is attention with masks.) How do a & b fit?", "How do a &amp; b fit?"),
+        ("It says “the dog”. What, or who?", "What, or who?"),
+        ("Nothing is asked.", ""),
+    ],
+)
+def test_the_next_chapter_asks_the_first_question_of_its_head(text, asked):
+    assert first_question(nodes.paragraph("", text)) == asked
+
+
+def test_a_formula_in_the_next_chapters_question_is_set():
+    paragraph = nodes.paragraph("", "", nodes.Text("A key. Why "))
+    root, size = r"\sqrt{d_k}", "d_k"
+    paragraph += [nodes.math("", size), nodes.Text(" in "), nodes.math("", root), nodes.Text("?")]
+    assert first_question(paragraph) == f"Why {mathml(size)} in {mathml(root)}?"
