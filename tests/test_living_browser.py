@@ -11,17 +11,17 @@ FIRST = {  # what each figure shows at first, as its chapter printed or drew it
     "scaling": ["−10.7", "77", "23", "divided by √64 = 8", "10", "14", "29", "25", "9"],
     "mask": ["27", "73", "8", "35", "57", "2", "23", "62", "14"],
     "clocks": ["query at 2", "key at 1", "query at 6", "key at 5", "q · k = 0.85", "−0.28", "0.96"],
-    "beams": ["40", "35", "25", "16", "12", "21", "7"],
+    "beams": ["40", "35", "25", "16", "12", "21", "7", "−1.83", "−1.56", "−1.39"],
     "sampling": ["28", "24", "20", "16", "12", "28.0", "24.0", "20.0", "16.0", "12.0"],
 }  # fmt: skip
 BREAKS = {  # by keyboard: a control, the keys, which tick turns, and what it then says
     "query": [
-        ("slider", "width", ["ArrowLeft"] * 5, 0, "too few readings"),
-        ("slider", "width", ["End"], 0, "it reads hours that are too far"),
+        ("slider", "width", ["ArrowLeft"] * 5, 0, "so few readings count"),
+        ("slider", "width", ["End"], 0, "hours that are far away count"),
     ],
     "scaling": [
-        ("slider", "d_k", ["ArrowLeft"] * 4, 0, "the scores are small by themselves"),
-        ("combobox", "divided by", ["ArrowUp"], 1, "Half of the queries learn nothing"),
+        ("slider", "d_k", ["ArrowLeft"] * 4, 0, "from 0.026 to 0.071: only 2.7 times"),
+        ("combobox", "divided by", ["ArrowUp"], 1, "half of the queries get next to nothing"),
     ],
     "mask": [
         ("checkbox", "chat may look at noir", ["Space"], 0, "A leak: chat gives 49 % to later"),
@@ -30,15 +30,15 @@ BREAKS = {  # by keyboard: a control, the keys, which tick turns, and what it th
     ],
     "clocks": [
         ("combobox", "what is turned", ["ArrowDown"], 0, "Only the query is turned"),
-        ("slider", "begins later", ["Home"], 0, "nothing moves"),
+        ("combobox", "what is turned", ["End"], 0, "They turn against each other"),
     ],
     "beams": [
         ("slider", "beam size", ["ArrowLeft"], 1, "and misses elle dort (25.0 %)"),
         ("slider", "how likely", ["End"], 0, "K = 2 writes elle dort"),
     ],
     "sampling": [
-        ("slider", "how many words are drawn", ["Home", "ArrowRight"], 0, "too few words"),
-        ("slider", "temperature", ["ArrowRight"] * 3, 1, "keeps 3 and 4"),
+        ("slider", "temperature", ["End"], 1, "top-p 4. Flat: top-k keeps 2, top-p 4."),
+        ("slider", "top-p", ["Home"], 1, "top-p 1. Flat: top-k keeps 2, top-p 1."),
     ],
 }
 CONTRAST = """section => {
@@ -63,6 +63,7 @@ CONTRAST = """section => {
     }
     return bad;
 }"""
+PAUSE = 400  # ms without a change, after which the status is read out
 MISPLACED = """svg => {
     const frame = svg.getBoundingClientRect();
     const [x, y] = [1, 3];  // a line's height has room above and below its letters
@@ -92,6 +93,7 @@ def site(tmp_path_factory):
 def screen(request, browser):
     width, scheme = request.param
     page = browser.new_page(viewport={"width": width, "height": 844})
+    page.clock.install()  # so that a pause can be passed without waiting
     page.set_default_timeout(2000)
     yield page, scheme
     page.close()
@@ -127,6 +129,17 @@ def control(page, role, name):
     return page.get_by_role(role, name=name)
 
 
+def status(page):
+    """What is read out, after the pause."""
+    page.clock.fast_forward(PAUSE)
+    return page.get_by_role("status").inner_text().replace("\xa0", " ")
+
+
+def wait_for(page, text):
+    page.clock.fast_forward(PAUSE)
+    page.get_by_text(text).wait_for()
+
+
 def ticks(page):
     return page.locator(".living-tick").evaluate_all("all => all.map(e => e.dataset.holds)")
 
@@ -141,7 +154,7 @@ def test_it_begins_with_the_chapters_numbers_and_all_claims_hold(opened, name):
     shown = words(page)
     assert [each for each in FIRST[name] if each not in shown] == []
     assert set(ticks(page)) == {"true"}
-    assert page.get_by_role("status").inner_text() != ""
+    assert status(page) != ""
     back = page.get_by_role("button", name="As in the chapter")
     assert back.get_attribute("aria-disabled") == "true"
     assert "Without scripts" not in page.locator("body").inner_text()
@@ -163,14 +176,14 @@ def test_a_claim_breaks_by_keyboard_and_is_mended(opened, name, role, label, key
     assert broken.locator(".living-mark").inner_text() == "✗"
     assert says in broken.inner_text().replace("\xa0", " ")
     assert page.locator("svg").evaluate(MISPLACED) == []
-    page.get_by_text("✗ A claim no longer holds.").wait_for()
+    assert status(page).startswith("✗ A claim no longer holds. ")
     back = page.get_by_role("button", name="As in the chapter")
     back.focus()
     page.keyboard.press("Enter")
     assert back.evaluate("e => e === document.activeElement")
     assert set(ticks(page)) == {"true"}
     assert words(page) == before
-    page.get_by_text("✓ Every claim holds.").wait_for()
+    assert status(page).startswith("✓ Every claim holds. ")
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -188,36 +201,65 @@ def test_it_can_be_read_and_touched(opened, name):
     assert all(n == 1 and text for n, text in sliders)
 
 
-@pytest.mark.parametrize("name", FIGURES)
-@pytest.mark.parametrize(("width", "column"), [(390, 358), (1280, 688)])  # of the site's text
-def test_room_is_kept_for_it_before_it_comes(browser, site, name, width, column):
+@pytest.fixture(scope="module", params=[(390, 358), (1280, 688)], ids="{0[0]}-{0[1]}".format)
+def column(request, browser):
+    """A page, with a finger where it is narrow, and how wide the site's text is on it."""
+    width, text = request.param
     page = browser.new_page(viewport={"width": width, "height": 844}, has_touch=width < 640)
+    yield page, text
+    page.close()
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_room_is_kept_for_it_before_it_comes(column, site, name):
+    page, width = column
     page.goto(f"{site}{name}-light.html")
     page.locator(".living-tick").first.wait_for()
-    page.evaluate("width => { document.body.style.width = `${width}px`; }", column)
+    page.evaluate("width => { document.body.style.width = `${width}px`; }", width)
     host = page.locator(".book-living")
     taken, kept = host.evaluate("""e => {
         const taken = e.offsetHeight;
         e.replaceChildren();
         return [taken, e.offsetHeight];
     }""")
-    page.close()
     assert kept == pytest.approx(taken, rel=0.05)  # the site's letters are not this page's
+
+
+WALK = f"""slider => {{
+    const misplaced = {MISPLACED};
+    const drawing = document.querySelector('svg');
+    const wrong = [];
+    const seen = new Set();
+    for (let i = Number(slider.min); i <= Number(slider.max); i++) {{
+        slider.value = i;
+        slider.dispatchEvent(new Event('input', {{ bubbles: true }}));
+        seen.add(slider.getAttribute('aria-valuetext'));
+        const bad = misplaced(drawing);
+        if (drawing.textContent.includes('NaN')) bad.push('NaN');
+        if (bad.length || Number(slider.value) !== i) wrong.push([i, slider.value, ...bad]);
+    }}
+    return [Number(slider.max) + 1, seen.size, wrong];
+}}"""
 
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name != "mask"])
 def test_sliders_reach_all_of_their_values_without_an_error(opened, name):
     page = opened(name)
     for slider in page.get_by_role("slider").all():
+        slider.focus()
         for key in ("Home", "End"):
-            slider.focus()
             page.keyboard.press(key)
-            assert page.locator("svg").evaluate(MISPLACED) == []
-            assert "NaN" not in " ".join(words(page))
+            assert slider.input_value() == slider.get_attribute({"Home": "min", "End": "max"}[key])
+        many, different, wrong = slider.evaluate(WALK)
+        assert wrong == []
+        assert many == different >= 3
 
 
 def test_what_is_read_out_waits_for_a_pause(opened):
     page = opened("query")
+    said = page.get_by_role("status")
+    before = said.inner_text()
+    page.clock.pause_at(page.evaluate("Date.now()") + 1000)
     page.evaluate("""() => {
         window.said = 0;
         new MutationObserver(() => window.said++)
@@ -226,8 +268,13 @@ def test_what_is_read_out_waits_for_a_pause(opened):
     control(page, "slider", "query").focus()
     for _ in range(12):
         page.keyboard.press("ArrowRight")
-    page.get_by_text("At 8:42 the look-up says").wait_for()
+        page.clock.run_for(PAUSE - 1)
+    assert said.inner_text() == before
+    assert page.evaluate("window.said") == 0
+    page.clock.run_for(1)
+    assert "At 8:42 the look-up says" in said.inner_text()
     assert page.evaluate("window.said") == 1
+    page.clock.resume()
 
 
 def test_the_query_is_dragged(opened):
@@ -244,18 +291,69 @@ def test_the_query_is_dragged(opened):
     page.mouse.move(box["x"] + 60 * unit, box["y"] + 60 * unit)  # no button is held
     assert f"12:00: {answer:.1f} °C" in words(page)
     control(page, "combobox", "readings").select_option("forty")
-    page.get_by_text("the look-up says").wait_for()
-    assert len(page.locator("svg circle").all()) == 41
+    wait_for(page, "the look-up says")
+    assert len(page.locator("svg circle").all()) == 40 + 2  # the query, and one in the legend
 
 
 def test_a_leak_lights_up(opened):
     page = opened("mask")
     page.get_by_label("another word").select_option("3")
-    page.get_by_text("The output changes at noir.").wait_for()
-    control(page, "checkbox", "le may look at noir").check()
-    page.get_by_text("The output changes at le, noir.").wait_for()
-    control(page, "checkbox", "le may look at noir").uncheck()
-    page.get_by_text("The output changes at noir.").wait_for()
+    wait_for(page, "noir is exchanged for blanc. The output changes at blanc, and at no earlier")
+    assert {"ringed: changed", "blanc"} <= set(words(page))
+    assert "noir" not in words(page)
+    control(page, "checkbox", "le may look at blanc").check()
+    wait_for(page, "The output changes at le and blanc: a leak to le.")
+    control(page, "checkbox", "le may look at blanc").uncheck()
+    for each in ("le", "chat", "blanc"):
+        control(page, "checkbox", f"blanc may look at {each}").uncheck()
+    wait_for(page, "noir is exchanged for blanc, and no output changes: nothing leaks from it.")
+    assert "ringed: changed" not in words(page)
+
+
+def test_a_sentence_that_begins_no_later_is_no_test(opened):
+    page = opened("clocks")
+    press(page, "begins later", "Home")
+    assert ticks(page) == ["null"]
+    assert page.locator(".living-mark").inner_text() == "○"
+    assert status(page) == "Query at 2, key 1 back: the score is 0.85."
+
+
+@pytest.mark.parametrize("clock", ["0", "4", "8"])
+def test_the_terms_of_added_positions_are_drawn(opened, clock):
+    page = opened("clocks")
+    control(page, "combobox", "how fast they turn").select_option(clock)
+    shown = page.locator("svg [data-value]").evaluate_all("all => all.map(e => +e.dataset.value)")
+    at = torch.tensor([2.0, 1, 6, 5]) * 10_000 ** (-2 * int(clock) / 64)
+    hands = torch.stack([at.sin(), at.cos()], dim=-1)
+    sums = hands + torch.tensor([[0.9, 0.4], [-0.2, 0.9]]).repeat(2, 1)
+    scores = (sums[::2] * sums[1::2]).sum(dim=-1)
+    rows = torch.cat([hands, sums], dim=-1).reshape(2, 8)
+    drawn = torch.cat([rows, scores[:, None]], dim=-1).flatten()
+    torch.testing.assert_close(torch.tensor(shown[2:]), drawn, rtol=0, atol=1e-5)
+    assert f"clock {clock}" in words(page)
+
+
+def test_a_far_key_moves_the_query_only_as_long_as_it_is_far(opened):
+    page = opened("clocks")
+    query = control(page, "slider", "position of the query")
+    press(page, "from the query", "Home")  # ten back
+    assert query.get_attribute("aria-valuetext") == "10"
+    press(page, "from the query", *["ArrowRight"] * 9)
+    assert query.get_attribute("aria-valuetext") == "2"
+    press(page, "position of the query", "ArrowRight")
+    press(page, "from the query", "End", "Home", "End")  # ten ahead
+    assert query.get_attribute("aria-valuetext") == "3"
+    assert status(page).startswith("Query at 7, key 10 ahead")
+
+
+def test_the_lines_of_forty_readings_are_named(opened):
+    page = opened("query")
+    assert "truth" not in words(page)
+    control(page, "combobox", "readings").select_option("forty")
+    assert {"truth", "weighted average", "readings", "keys: 5 of 40", "others"} <= set(words(page))
+    ink = page.locator("svg path[stroke='var(--ink)']")  # the line and its sample: dashed, as there
+    dashes = ink.evaluate_all("all => all.map(e => e.getAttribute('stroke-dasharray'))")
+    assert dashes == ["4 3"] * 2
 
 
 def test_a_search_can_be_followed_step_by_step(opened):
@@ -263,27 +361,74 @@ def test_a_search_can_be_followed_step_by_step(opened):
     step = control(page, "slider", "step of the search")
     step.focus()
     page.keyboard.press("Home")
-    page.get_by_text("Before the first step").wait_for()
+    wait_for(page, "Before the first step")
     page.keyboard.press("ArrowRight")
-    page.get_by_text("Step 1 of 3. Kept: le (40.0 %), la (35.0 %), elle (25.0 %).").wait_for()
+    wait_for(page, "Step 1 of 3. Beams: le (40.0 %), la (35.0 %), elle (25.0 %).")
     fates = page.locator("[data-fate]").evaluate_all("all => all.map(e => e.dataset.fate)")
     assert sum(each.endswith("ahead") for each in fates) == 7
     page.get_by_label("table").select_option("empty")
-    page.get_by_text("The search has ended after step 4").wait_for()
+    wait_for(page, "The search has ended after step 4")
     control(page, "slider", "beam size").focus()
     page.keyboard.press("Home")
     for key, last in (("End", 1), ("Home", 4)):  # <eos> first, or last: a search stays at its end
         control(page, "slider", "how likely <eos>").focus()
         page.keyboard.press(key)
-        page.get_by_text(f"The search has ended after step {last} with").wait_for()
-    page.get_by_role("button", name="As in the chapter").click()
+        wait_for(page, f"The search has ended after step {last} with")
+
+
+def press(page, label, *keys):
+    control(page, "slider", label).focus()
+    for key in keys:
+        page.keyboard.press(key)
+
+
+def scores(page):
+    texts = page.locator("svg text[data-score]")
+    return sorted(texts.evaluate_all("all => all.map(e => e.textContent)"))
+
+
+def test_a_length_penalty_is_seen_to_help(opened):
+    page = opened("beams")
     page.get_by_label("table").select_option("empty")
-    control(page, "slider", "length penalty").focus()
-    page.keyboard.press("End")
-    control(page, "slider", "beam size").focus()
-    page.keyboard.press("End")
-    page.get_by_text("three beams return a sentence of 27, four the empty one").wait_for()
-    assert ticks(page)[0] == "false"  # with a length penalty four beams find a sentence, too
+    assert scores(page) == ["−3.37"] * 3  # <eos> was dropped at once: it has no score
+    press(page, "beam size", "End")
+    wait_for(page, "the empty sentence (7.0 %): log-probability −2.66.")
+    assert scores(page) == ["−2.66", *["−3.37"] * 8]
+    press(page, "length penalty", *["ArrowRight"] * 5)
+    page.get_by_text("α = 0.5: three and four beams return a sentence of 27").wait_for()
+    assert ticks(page) == ["false", "true"]  # too small a penalty
+    press(page, "length penalty", "ArrowRight")
+    assert scores(page) == [*["−2.64"] * 8, "−2.66"]
+    assert ticks(page) == ["true", "true"]
+    says = "It finds le chat dort (3.4 %), score −2.64; the empty sentence (7.0 %): −2.66."
+    page.get_by_text(says).wait_for()
+    assert page.locator("svg rect[stroke-width='1.6']").count() == 1  # the answer's ring
+    press(page, "step of the search", "ArrowLeft")
+    assert page.locator("svg rect[stroke-width='1.6']").count() == 0
+    wait_for(page, "and 4 more. Set aside, ended: the empty sentence (7.0 %).")
+    assert scores(page) == ["−2.66"]
+
+
+@pytest.mark.parametrize("table", ["seven", "empty"])
+def test_no_word_of_a_tree_stands_over_another(opened, table):
+    page = opened("beams")
+    page.get_by_label("table").select_option(table)
+    press(page, "length penalty", *["ArrowRight"] * 6)
+    for keys in (["Home"], ["ArrowRight"] * 3, ["End"]):  # 1, 4 and 8 beams
+        press(page, "beam size", *keys)
+        press(page, "step of the search", "Home")
+        for _ in range(5):
+            assert page.locator("svg").evaluate(MISPLACED) == []
+            page.keyboard.press("ArrowRight")
+
+
+def test_a_few_drawn_words_are_no_test(opened):
+    page = opened("sampling")
+    press(page, "how many words are drawn", "Home")
+    assert ticks(page) == ["null", "true"]
+    wait_for(page, "Not tested: 1 word may be off by 100 points by chance")
+    press(page, "how many words are drawn", "End")
+    assert ticks(page) == ["true", "true"]
 
 
 def test_the_look_up_wins_where_it_wins_all_ten_days(opened):

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import re
 
 import pytest
 import torch
@@ -85,7 +86,7 @@ def test_the_slope_is_that_of_autograd_at_every_width(call):
     for (width, divisor), found in zip(
         given, call("saturation.js", "softened", given), strict=True
     ):
-        e = (scores * math.sqrt(width / 64) / divisor).requires_grad_()
+        e = (scores[int(math.log2(width))] / divisor).requires_grad_()
         a = e.softmax(dim=-1)
         a[7].backward()
         same(found["scores"], e.detach())
@@ -212,3 +213,142 @@ def test_draws_have_the_shares_that_they_are_drawn_with(call):
     assert (found[expected == 0] == 0).all()
     assert not torch.equal(found[0], found[1])
     assert close(found.sum(dim=1), torch.ones(9))
+
+
+def test_what_is_said_about_the_cuts_is_true_in_every_setting(call):
+    names = run_cells(10, "numbers-cuts", keep_top_k=keep_top_k, keep_top_p=keep_top_p)
+    logits = torch.stack([names["peaked"], names["flat"]]).double().log()
+    every = {"tau": [0.1, 0.5, 1, 1.4, 3, 10, 100], "k": range(1, 6)}
+    every["enough"] = [round(0.05 * i, 2) for i in range(1, 21)]
+    given = [dict(zip(every, each, strict=True)) for each in itertools.product(*every.values())]
+    verbatim = 0
+    for state, found in zip(
+        given, call("sampling.js", "checkCuts", [(each,) for each in given]), strict=True
+    ):
+        k = 2 if state["k"] == 5 else state["k"]
+        enough = 0.75 if state["enough"] == 1 else state["enough"]
+        p = logits / state["tau"]
+        by_k, by_p = (
+            kept.isfinite().sum(dim=-1).tolist()
+            for kept in (keep_top_k(p, k), keep_top_p(p, enough))
+        )
+        if (state["tau"], k, enough) == (1, 2, 0.75):
+            assert found["text"] == "top-k 2 keeps two words of both; top-p 0.75 keeps one, or four"
+            assert found["holds"] == ((by_k, by_p) == ([2, 2], [1, 4]))
+            verbatim += 1
+        else:
+            words = f"{k} word{'' if k == 1 else 's'}"
+            fewer = f"top-p {enough:.2f} keeps fewer of the peaked one"
+            assert found["text"] == f"top-k {k} keeps {words} of both; {fewer}"
+            assert found["holds"] == (by_k == [k, k] and by_p[0] < by_p[1])
+        assert found["because"] == (
+            f"Each cut alone, at τ = {state['tau']:.2f}. Peaked: top-k keeps {by_k[0]}, "
+            f"top-p {by_p[0]}. Flat: top-k keeps {by_k[1]}, top-p {by_p[1]}."
+        )
+    assert verbatim == 4  # each of the two, set or left alone
+
+
+def test_draws_are_tested_where_there_are_enough_of_them(call):
+    every = {"which": ["flat", "peaked"], "tau": [0.1, 1, 100], "k": [1, 3, 5]}
+    every |= {"enough": [0.3, 1], "n": [1, 10, 100, 1000, 20_000], "seed": [0, 1]}
+    given = [dict(zip(every, each, strict=True)) for each in itertools.product(*every.values())]
+    all_p = {"flat": [0.28, 0.24, 0.2, 0.16, 0.12], "peaked": [0.8, 0.1, 0.05, 0.03, 0.02]}
+    asked = [(all_p[each["which"]], each) for each in given]
+    for state, p, found in zip(
+        given,
+        call("next_word.js", "reshaped", asked),
+        call("sampling.js", "checkDraws", [(each,) for each in given]),
+        strict=True,
+    ):
+        error = max(math.sqrt(each * (1 - each) / state["n"]) for each in p)
+        assert found["holds"] is (None if 3 * error > 0.015 else True)
+        assert "1.5 points" in found["because"]
+        assert found["because"].startswith("Not tested") == (found["holds"] is None)
+        sure = "as good as certain" in found["because"]
+        assert sure == (found["holds"] is True and max(p) > 0.9995)
+
+
+def said_by(follows, alpha):
+    """All sentences of a table: words -> probability, score by Equation 10.3."""
+    found = {}
+
+    def grow(words, p):
+        after = follows.get(words[-1] if words else "<bos>", {"<eos>": 1.0})
+        for word, q in after.items():
+            if word == "<eos>":
+                score = math.log(p * q) / ((5 + len(words) + 1) / 6) ** alpha
+                found[" ".join(words)] = p * q, score
+            else:
+                grow([*words, word], p * q)
+
+    grow([], 1.0)
+    return found
+
+
+def test_what_is_said_about_a_search_is_true_in_every_setting(call):
+    shares = [0.01, 0.07, 0.22, 0.25, 0.6]
+    every = {"table": ["seven", "empty"], "share": shares, "K": [1, 2, 3, 4, 8]}
+    every |= {"alpha": [0, 0.3, 0.6, 2]}
+    given = [dict(zip(every, each, strict=True)) for each in itertools.product(*every.values())]
+    tables = call("beam_search.js", "tableWith", [(s["table"], s["share"]) for s in given])
+    asked = [(t, s["K"], s["alpha"]) for t, s in zip(tables, given, strict=True)]
+    searched = call("beam_search.js", "search", asked)
+    pairs = {"seven": (2, 3), "empty": (3, 4)}
+    compared = (
+        [each["words"] for each in call("beam_search.js", "search", of_claim)]
+        for of_claim in (
+            [(t, pairs[s["table"]][i], s["alpha"]) for t, s in zip(tables, given, strict=True)]
+            for i in (0, 1)
+        )
+    )
+    first, second = (
+        call("beam_words.js", name, [(each,) for each in given])
+        for name in ("checkClaim", "checkFound")
+    )
+    seen = set()
+    for state, follows, result, few, more, one, two in zip(
+        given, tables, searched, *compared, first, second, strict=True
+    ):
+        alpha, words = state["alpha"], result["words"]
+        said = said_by(follows, alpha)
+        best = max(score for _, score in said.values())
+        holds = said[words][1] > best - 1e-9
+        assert two["holds"] == holds
+        assert two["because"].startswith(f"It finds {words or 'the empty sentence'} (")
+        assert ("misses" in two["because"]) == (not holds)
+        penalised = alpha > 0 and state["table"] == "empty"
+        assert two.get("text", "likeliest").endswith("best score") == penalised
+        assert ("α changes no order" in two["because"]) == (alpha > 0 and not penalised)
+        if penalised:  # the two scores are seen to differ, in the right direction
+            ours, theirs = (
+                float(each.replace("−", "-")) for each in re.findall(r"−\d+\.\d+", two["because"])
+            )
+            assert ours > theirs if holds else ours < theirs
+            assert ours == pytest.approx(said[words][1], abs=0.006)
+        likeliest = max(said, key=lambda each: said[each][0])
+        expected = few != likeliest == more
+        if state["table"] == "empty":
+            expected = few != "" and (more != "" if penalised else more == "")
+        assert one["holds"] == expected
+        assert one["text"].startswith(f"α = {alpha:.1f}: three and four") == penalised
+        seen.add((state["table"], penalised, one["holds"], two["holds"]))
+    assert {(True, True), (True, False)} < {each[1:3] for each in seen}
+    assert {(False, False), (True, False)} < {(each[1], each[3]) for each in seen}
+
+
+def test_beams_are_told_apart_from_what_has_ended(call):
+    states = [
+        {"table": table, "share": share, "K": K, "alpha": 0.6, "step": step}
+        for table, share, n in (("seven", 0.25, 3), ("empty", 0.07, 4))
+        for K, step in itertools.product((1, 2, 4, 8), range(1, n))
+    ]
+    for state, told in zip(
+        states, call("beam_words.js", "tell", [(each,) for each in states]), strict=True
+    ):
+        beams, _, ended = told.partition(" Set aside, ended: ")
+        more = re.search(r"and (\d+) more", beams)
+        listed = beams.count("(") + (int(more[1]) if more else 0)
+        assert told.startswith(f"Step {state['step']} of ")
+        assert 1 <= listed <= state["K"]
+        assert bool(ended) == (state["table"] == "empty" and state["K"] > 3)
+        assert "empty" not in beams

@@ -1,8 +1,8 @@
 // Chapter 10, sections 10.2 and 10.3: beam search on the tables that are drawn there.
 
-import { sum } from "./numbers.js";
+import { sum } from "../numbers.js";
 
-const END = "<eos>";
+export const END = "<eos>";
 const third = (...words) => Object.fromEntries(words.map((word) => [word, 1 / 3]));
 const verbs = third("dort", "mange", "court");
 const nouns = third("chat", "chien", "roi");
@@ -34,6 +34,7 @@ export const TABLES = {
     claim: "three beams return a sentence of 27, four the empty one",
     compared: [3, 4],
     holds: (three, four) => three !== "" && four === "",
+    cured: (three, four) => three !== "" && four !== "",
   },
 };
 
@@ -54,7 +55,7 @@ export function tableWith(name, share) {
 
 export const last = (words) => words.at(-1) ?? "<bos>";
 const nextOf = (follows, words) => Object.entries(follows[last(words)] ?? { [END]: 1 });
-const score = ({ words, log }, alpha) => log / ((5 + words.length) / 6) ** alpha;
+export const score = ({ words, log }, alpha) => log / ((5 + words.length) / 6) ** alpha;
 export const said = (words) => words.filter((word) => word !== END).join(" ");
 
 /**
@@ -81,13 +82,19 @@ export function search(follows, K, alpha) {
   return { words: said(best.words), p: Math.exp(best.log), score: score(best, alpha), steps };
 }
 
-/** Every sentence of the tree, the likeliest first. */
-export function sentences(follows) {
+/** Every sentence of the tree with its number of tokens and its score, the best score first. */
+export function sentences(follows, alpha = 0) {
+  const ended = (words, p) => ({
+    words: said(words),
+    p,
+    tokens: words.length,
+    score: score({ words, log: Math.log(p) }, alpha),
+  });
   const grow = (words, p) =>
     last(words) === END
-      ? [{ words: said(words), p }]
+      ? [ended(words, p)]
       : nextOf(follows, words).flatMap(([word, q]) => grow([...words, word], p * q));
-  return grow([], 1).sort((a, b) => b.p - a.p);
+  return grow([], 1).sort((a, b) => b.score - a.score);
 }
 
 /** What became of a beginning in the steps so far: "ahead", "never", "dropped" or "kept". */

@@ -1,87 +1,97 @@
 // Chapter 10, sections 10.2 and 10.3: beam search, step by step, on a tree that is seen whole.
 
 import { percent, shown } from "../elements.js";
-import { fate, last, layout, said, search, sentences, TABLES, tableWith } from "./beam_search.js";
+import { END, fate, last, layout, said, score, sentences, TABLES, tableWith } from "./beam_search.js";
+import { checkClaim, checkFound, find, nSteps, tell } from "./beam_words.js";
 import { Figure, range } from "./living.js";
 
-const STYLE = { seven: { high: 30, wide: 118 }, empty: { high: 17, wide: 88 } };
+const TOP = 22; // the line over the tree
+const END_AT = 302; // where the column of scores begins
+/** The height of a row, and where the columns of words begin and how wide they are. */
+const STYLE = {
+  seven: {
+    high: 30,
+    columns: [
+      [2, 46],
+      [84, 66],
+      [186, 80],
+    ],
+  },
+  empty: {
+    high: 17,
+    columns: [
+      [2, 40],
+      [66, 44],
+      [132, 58],
+      [212, 68],
+    ],
+  },
+};
+const WIDE_END = 66; // of <eos>, which here is a first word and has a probability
 
-/** A node: its box, its word, the probability of all words up to it. */
-function drawNode(d, node, [x, y], { wide, high, state, best }) {
-  const [width, height, kept] = [wide - 38, Math.min(22, high - 1), state === "kept"];
-  const unseen = state === "never" || state === "ahead";
+/** Where a node stands: x, y of its middle, width, height. */
+function placeOf({ words, y }, { high, columns }) {
+  const [x, width] = columns[words.length];
+  return [x, TOP + (y + 0.5) * high, last(words) === END ? WIDE_END : width, Math.min(22, high - 1)];
+}
+
+const isOpen = (state) => state === "never" || state === "ahead";
+
+/** A box with a text at its left and a number at its right, as far as the search has come. */
+function drawBox(d, [x, y, width, height], state, [word, number], bold) {
+  const kept = state === "kept";
+  const [strength, unseen] = [kept ? 0.22 : 0, isOpen(state)];
   const box = d.box(x, y - height / 2, width, height, kept ? "word" : "plain", {
-    strength: kept ? 0.22 : 0,
+    strength,
     dashed: unseen,
     lit: kept,
   });
-  box.setAttribute("data-fate", `${node.words.join(" ")}: ${state}`);
-  const style = { anchor: "start", quiet: !kept, bold: best && !node.children.length };
-  d.text(x + 4, y, last(node.words), style);
-  const digits = node.p < 0.1 && high < 20 ? 1 : 0;
-  if (node.words.length && !unseen)
-    d.text(x + width - 4, y, shown(100 * node.p, digits), { anchor: "end", quiet: !kept });
+  d.text(x + 4, y, word, { anchor: "start", quiet: !kept, bold });
+  if (number && !unseen) d.text(x + width - 4, y, number, { anchor: "end", quiet: !kept });
   if (state === "dropped")
     d.segment(x + 3, y + height / 2 - 3, x + width - 3, y - height / 2 + 3, { role: "mask" });
-  return [x, y - height / 2, width, height];
+  return box;
 }
 
-function draw(d, { table, share, K, alpha, step }) {
-  const follows = tableWith(table, share);
-  const { nodes, rows } = layout(follows);
-  const found = search(follows, K, alpha);
-  const best = sentences(follows)[0].words;
-  const { high, wide } = STYLE[table];
-  d.resize(rows * high + 26);
-  d.text(348, rows * high + 18, "%; ringed: the answer, bold: the likeliest", {
-    anchor: "end",
-    quiet: true,
-  });
-  const at = ({ words, y }) => [2 + wide * words.length, 4 + (y + 0.5) * high];
-  const fates = new Map(nodes.map((node) => [node, fate(node.words, found, step)]));
+/** A sentence's last step, its <eos>: the score by which it is compared, once it has ended. */
+function drawEnd(d, node, [x, y, width, height], { found, alpha, step }) {
+  const words = last(node.words) === END ? node.words : [...node.words, END];
+  const state = fate(words, found, step);
+  if (state !== "kept") return;
+  const value = score({ words, log: Math.log(node.p) }, alpha);
+  d.segment(x + width, y, END_AT, y, { width: 0.6 + 5 * node.p });
+  d.box(END_AT, y - height / 2, 46, height, "word", { strength: 0.22 });
+  d.text(END_AT + 42, y, shown(value, 2), { anchor: "end" }).setAttribute("data-score", value);
+  if (step >= found.steps.length && said(words) === found.words)
+    d.ring(END_AT, y - height / 2, 46, height);
+}
+
+function draw(d, now) {
+  const follows = tableWith(now.table, now.share);
+  const [{ nodes, rows }, found] = [layout(follows), find(now)];
+  const best = sentences(follows)[0].p - 1e-12;
+  const style = STYLE[now.table];
+  d.resize(TOP + rows * style.high + 22);
+  d.text(2, 8, "in %: all words so far", { anchor: "start", quiet: true });
+  d.text(348, 8, now.alpha ? "<eos>: score" : "<eos>: log P", { anchor: "end", quiet: true });
+  const caption = "ringed: the answer; bold: the likeliest";
+  d.text(348, TOP + rows * style.high + 12, caption, { anchor: "end", quiet: true });
+  const fates = new Map(nodes.map((node) => [node, fate(node.words, found, now.step)]));
   for (const node of nodes)
     for (const child of node.children) {
-      const [[x, y], [u, v]] = [at(node), at(child)];
-      d.segment(x + wide - 36, y, u, v, {
-        lit: fates.get(child) === "kept",
-        width: 0.6 + 5 * child.p,
-      });
+      const [[x, y, width], [u, v]] = [placeOf(node, style), placeOf(child, style)];
+      const lit = fates.get(child) === "kept";
+      d.segment(x + width, y, u, v, { lit, width: 0.6 + 5 * child.p });
     }
   for (const node of nodes) {
-    const is = (words) => said(node.words) === words;
-    const place = drawNode(d, node, at(node), {
-      ...STYLE[table],
-      state: fates.get(node),
-      best: is(best),
-    });
-    if (step >= found.steps.length && !node.children.length && is(found.words)) d.ring(...place);
+    const [place, state] = [placeOf(node, style), fates.get(node)];
+    const ends = !node.children.length;
+    const digits = node.p < 0.1 && now.table === "empty" ? 1 : 0;
+    const number = node.words.length ? shown(100 * node.p, digits) : "";
+    const box = drawBox(d, place, state, [last(node.words), number], ends && node.p >= best);
+    box.setAttribute("data-fate", `${node.words.join(" ")}: ${state}`);
+    if (ends) drawEnd(d, node, place, { ...now, found });
   }
-}
-
-const quoted = ({ words, p }) => `${words || "the empty sentence"} (${percent(p, 1)})`;
-const find = ({ table, share, alpha }, K) => search(tableWith(table, share), K, alpha);
-const likeliest = ({ table, share }) => sentences(tableWith(table, share))[0];
-const nSteps = (state) => find(state, state.K).steps.length;
-
-function checkClaim(state) {
-  const { claim, compared, holds } = TABLES[state.table];
-  const found = compared.map((K) => find(state, K));
-  const each = found.map((one, i) => `K = ${compared[i]} writes ${quoted(one)}`).join(", ");
-  const best = likeliest(state).words;
-  return {
-    text: claim,
-    holds: holds(...found.map(({ words }) => words), best),
-    because: `${each}.`,
-  };
-}
-
-function checkFound(state) {
-  const [found, best] = [find(state, state.K), likeliest(state)];
-  const holds = found.p > best.p - 1e-12;
-  const because = holds
-    ? `It finds ${quoted(found)}.`
-    : `It finds ${quoted(found)}, and misses ${quoted(best)}.`;
-  return { holds, because };
 }
 
 /** A new table begins with its own numbers; a search that was at its end stays at its end. */
@@ -96,18 +106,6 @@ function settled() {
   };
 }
 
-function tell(now) {
-  const n = nSteps(now);
-  const { beams, ended } = find(now, now.K).steps[now.step - 1] ?? { beams: [], ended: [] };
-  const kept = [...ended, ...beams].map((beam) =>
-    quoted({ words: said(beam.words), p: Math.exp(beam.log) }),
-  );
-  if (now.step === 0) return "Before the first step there is one beam: the empty beginning.";
-  return now.step < n
-    ? `Step ${now.step} of ${n}. Kept: ${kept.join(", ")}.`
-    : `The search has ended after step ${n} with ${quoted(find(now, now.K))}.`;
-}
-
 export function start(host) {
   const state = { table: "seven", share: 0.25, K: 3, alpha: 0, step: 3 };
   const figure = new Figure(host, { title: "Search with beams", state, settle: settled() });
@@ -116,20 +114,12 @@ export function start(host) {
     ["empty", "27 and the empty one, Figure 10.5"],
   ];
   figure.select("table", "table", tables);
-  figure.slider(
-    "K",
-    "beam size K",
-    () => range(1, 8, 1),
-    (K) => shown(K),
-  );
+  const sizes = range(1, 8, 1);
+  figure.slider("K", "beam size K", () => sizes, shown);
   figure.slider("alpha", "length penalty α", () => range(0, 2, 0.1));
   const label = ({ table }) => `how likely ${TABLES[table].word} is as the first word`;
-  figure.slider(
-    "share",
-    label,
-    () => range(0.01, 0.6, 0.01),
-    (share) => percent(share),
-  );
+  const shares = range(0.01, 0.6, 0.01);
+  figure.slider("share", label, () => shares, (share) => percent(share));
   const steps = (now) => range(0, nSteps(now), 1);
   figure.slider("step", "step of the search", steps, (step) => shown(step));
   const alt = "The tree of all sentences: what beam search keeps, drops and never computes.";
@@ -137,4 +127,5 @@ export function start(host) {
   figure.tick(TABLES.seven.claim, checkClaim);
   figure.tick("beam search finds the likeliest sentence of the table", checkFound);
   figure.begin(tell);
+  figure.controls.after(figure.ticks, figure.status); // beside the sliders, however tall the tree
 }

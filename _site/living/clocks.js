@@ -1,8 +1,8 @@
-// Chapter 6, sections 6.2 and 6.5: clocks at a position, and a query and a key that turn like hands.
+// Chapter 6, sections 6.2 and 6.5: a query and a key that turn like hands, or get clocks added.
 
 import { shown } from "../elements.js";
 import { Figure, range } from "./living.js";
-import { hand, scored, speed } from "./turns.js";
+import { hand, KEY, QUERY, scored, speed } from "./turns.js";
 
 export const CLAIM = "a later start changes scores of added positions, and no rotary score";
 const CLOCKS = [0, 4, 8]; // of the 32 of d_model = 64
@@ -13,59 +13,97 @@ const places = ({ m, back, start }) => [
 ];
 const alike = (a, b) => Math.abs(a - b) < 1e-9;
 
-function check(state) {
-  const [early, late] = places(state).map(([m, n]) =>
-    scored(m, n, Number(state.clock), state.turn),
-  );
-  const [rotary, added] = ["rotary", "added"].map((kind) => alike(early[kind], late[kind]));
-  const moves = (kind) => `${shown(early[kind], 2)} → ${shown(late[kind], 2)}`;
-  const both = `Turned: ${moves("rotary")}; added: ${moves("added")}.`;
-  const why = !rotary
-    ? {
-        query: "Only the query is turned. ",
-        key: "Only the key is turned. ",
-        against: "They turn against each other. ",
-      }[state.turn]
-    : added
-      ? "The sentence does not begin later: nothing moves. "
-      : "";
-  return { holds: rotary && !added, because: why + both };
+/** Two numbers with as many digits, at least two, as tell them apart. */
+export function apart(a, b) {
+  let digits = 2;
+  while (!alike(a, b) && shown(a, digits) === shown(b, digits)) digits += 1;
+  return [a, b].map((each) => shown(each, digits));
 }
 
-function pair(d, x, title, [m, n], state) {
-  const { query, key, rotary } = scored(m, n, Number(state.clock), state.turn);
+/** What is scored early and late. */
+const scores = (state) =>
+  places(state).map(([m, n]) => scored(m, n, Number(state.clock), state.turn));
+
+export function check(state) {
+  if (!state.start)
+    return { holds: null, because: "Not tested: the sentence does not begin later." };
+  const [early, late] = scores(state);
+  const [rotary, added] = ["rotary", "added"].map((kind) => alike(early[kind], late[kind]));
+  const moves = (kind) => apart(early[kind], late[kind]).join(" → ");
+  const both = `Turned: ${moves("rotary")}; added: ${moves("added")}.`;
+  const why = {
+    both: "",
+    query: "Only the query is turned. ",
+    key: "Only the key is turned. ",
+    against: "They turn against each other. ",
+  }[state.turn];
+  return { holds: rotary && !added, because: rotary ? both : why + both };
+}
+
+function pair(d, x, title, [m, n], { query, key, rotary }, score) {
   const angle = ([up, right]) => Math.atan2(right, up);
   d.text(x, 10, title, { quiet: true });
   d.text(x, 27, `query at ${m}`, { role: "query" });
   d.text(x, 43, `key at ${n}`, { role: "key" });
-  d.dial(x, 104, 48, [angle(query), "query"], [angle(key), "key"]);
-  d.text(x, 168, `q · k = ${shown(rotary, 2)}`, { size: 14 }).setAttribute("data-value", rotary);
+  d.dial(x, 98, 42, [angle(query), "query"], [angle(key), "key"]);
+  d.text(x, 155, `q · k = ${score}`, { size: 14 }).setAttribute("data-value", rotary);
+}
+
+/** A row of the sum: a position's clock, the query or the key, and both added. */
+function term(d, y, name, role, vector, position, clock) {
+  const size = [34, 20];
+  const sum = vector.map((each, i) => each + hand(position, clock)[i]);
+  d.text(4, y + 10, `${name} at ${position}`, { anchor: "start", role });
+  d.dial(100, y + 10, 11, [speed(clock) * position, "position"]);
+  d.row(118, y, hand(position, clock), "position", { size, digits: 2 });
+  d.text(204, y + 10, `+ ${name[0]} =`, { role });
+  d.row(222, y, sum, role, { size, digits: 2, top: 2 });
 }
 
 function draw(d, state) {
   const [early, late] = places(state);
-  pair(d, 90, "the sentence", early, state);
-  pair(d, 262, state.start ? `begun ${state.start} later` : "begun at the same place", late, state);
-  const [m] = late;
-  d.segment(4, 186, 346, 186, { lit: false, width: 0.7 });
-  d.text(4, 202, `clocks at position ${m}`, { anchor: "start", bold: true });
-  d.text(4, 286, "sin, cos", { anchor: "start", quiet: true });
-  CLOCKS.forEach((clock, i) => {
-    const x = 104 + 98 * i;
-    const told = clock === Number(state.clock);
-    d.dial(x, 242, 26, [speed(clock) * m, "position"]);
-    d.row(x - 40, 276, hand(m, clock), "position", { size: [40, 20], digits: 2, bold: told });
-    d.text(x, 308, `clock ${clock}, ω = ${shown(speed(clock), clock ? 2 : 0)}`, {
-      bold: told,
-      quiet: !told,
-    });
+  const found = scores(state);
+  const [rotary, added] = ["rotary", "added"].map((kind) =>
+    apart(...found.map((each) => each[kind])),
+  );
+  const begun = state.start ? `begun ${state.start} later` : "begun at the same place";
+  pair(d, 90, "the sentence", early, found[0], rotary[0]);
+  pair(d, 262, begun, late, found[1], rotary[1]);
+  const clock = Number(state.clock);
+  d.segment(4, 172, 346, 172, { lit: false, width: 0.7 });
+  d.text(4, 188, "positions added", { anchor: "start", bold: true });
+  const numbers = ([a, b]) => `(${shown(a, 1)}, ${shown(b, 1)})`;
+  d.text(346, 188, `q = ${numbers(QUERY)}, k = ${numbers(KEY)}`, { anchor: "end", quiet: true });
+  d.text(96, 206, `clock ${clock}`, { quiet: true });
+  d.text(152, 206, "sin, cos", { quiet: true });
+  d.text(256, 206, "sum", { quiet: true });
+  d.text(320, 206, "q · k", { quiet: true });
+  [early, late].forEach(([m, n], i) => {
+    const y = 217 + 56 * i;
+    term(d, y, "query", "query", QUERY, m, clock);
+    term(d, y + 26, "key", "key", KEY, n, clock);
+    d.text(320, y + 23, added[i], { size: 14 }).setAttribute("data-value", found[i].added);
   });
 }
 
+export function said(state) {
+  const [early, late] = scores(state).map(({ rotary }) => rotary);
+  const [before, after] = apart(early, late);
+  const where = `Query at ${state.m + state.start}, key ${side(state.back)}: the score`;
+  if (!state.start) return `${where} is ${after}.`;
+  return alike(early, late)
+    ? `${where} stays ${after}.`
+    : `${where} changes from ${before} to ${after}.`;
+}
+
+const side = (n) => (n === 0 ? "at the same place" : `${Math.abs(n)} ${n > 0 ? "back" : "ahead"}`);
+
 export function start(host) {
   const state = { m: 2, back: 1, start: 4, clock: "0", turn: "both" };
+  let [asked, settled] = [state.m, state.m]; // a far key moves the query, as long as it is far
   const settle = (now) => {
-    now.m = Math.max(now.m, now.back, 0);
+    if (now.m !== settled) asked = now.m;
+    now.m = settled = Math.max(asked, now.back);
   };
   const figure = new Figure(host, { title: "Turn the query and the key", state, settle });
   figure.slider(
@@ -80,8 +118,7 @@ export function start(host) {
     ({ back }) => range(Math.max(0, back), 60, 1),
     (n) => shown(n),
   );
-  const side = (n) => (n === 0 ? "the same place" : `${Math.abs(n)} ${n > 0 ? "back" : "ahead"}`);
-  figure.slider("back", "distance to the key", () => range(-10, 10, 1), side);
+  figure.slider("back", "the key, from the query", () => range(10, -10, -1), side);
   const clocks = CLOCKS.map((clock) => [
     String(clock),
     `of clock ${clock}, ω = ${shown(speed(clock), clock ? 2 : 0)}`,
@@ -94,17 +131,9 @@ export function start(host) {
     ["against", "the key the other way round"],
   ];
   figure.select("turn", "what is turned", turns);
-  const alt = "A query and a key as hands of a dial, early and late; below, three clocks.";
-  figure.drawing(318, alt, draw);
+  const alt =
+    "A query and a key as hands of a dial, early and late; below, their sums with the clocks.";
+  figure.drawing(322, alt, draw);
   figure.tick(CLAIM, check);
-  figure.begin((now) => {
-    const [early, late] = places(now).map(
-      ([m, n]) => scored(m, n, Number(now.clock), now.turn).rotary,
-    );
-    const moved = alike(early, late) ? "stays" : "does not stay";
-    return (
-      `Query at ${now.m + now.start}, key ${side(now.back)}: the score ${moved} ${shown(early, 2)}` +
-      `${alike(early, late) ? "" : `, it becomes ${shown(late, 2)}`}.`
-    );
-  });
+  figure.begin(said);
 }

@@ -59,7 +59,7 @@ export class Drawing {
   line(points, { role = "plain", width = 1.5, dashed = false, lit = true } = {}) {
     const d = points.map(([x, y], i) => `${i ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
     const stroke = lit ? line(role) : "var(--faint)";
-    const dash = { "stroke-dasharray": dashed ? "1 4" : null };
+    const dash = { "stroke-dasharray": dashed === true ? "1 4" : dashed || null };
     return this.add("path", { d, fill: "none", stroke, "stroke-width": width, ...dash });
   }
 

@@ -59,7 +59,9 @@ export class Figure {
     const broken = this.ticks.querySelectorAll('[data-holds="false"]').length;
     const flipped = this.broken !== undefined && this.broken !== broken;
     this.broken = broken;
-    const claims = !flipped ? "" : broken ? "✗ A claim no longer holds. " : "✓ Every claim holds. ";
+    const open = this.ticks.querySelector('[data-holds="null"]');
+    const all = open ? "" : "✓ Every claim holds. ";
+    const claims = !flipped ? "" : broken ? "✗ A claim no longer holds. " : all;
     this.status.textContent = claims + this.sentence(this.state);
   }
 
@@ -119,7 +121,10 @@ export class Figure {
     return drawing;
   }
 
-  /** A claim; `check(state)` says whether it holds, why, and may say it in other words. */
+  /**
+   * A claim; `check(state)` says whether it holds, why, and may say it in other words. It is null
+   * where the state does not test the claim.
+   */
   tick(text, check) {
     const mark = make("span", { class: "living-mark" });
     const words = make("span", {}, text);
@@ -130,7 +135,7 @@ export class Figure {
       const { holds, because, text: now = text } = check(state);
       words.textContent = now;
       line.dataset.holds = holds;
-      mark.textContent = holds ? "✓" : "✗";
+      mark.textContent = holds === null ? "○" : holds ? "✓" : "✗";
       why.textContent = because;
     });
   }

@@ -1,6 +1,6 @@
 // Chapter 3, section 3.1: the look-up by weights, and its errors over ten days.
 
-import { dot, mean, softmax } from "./numbers.js";
+import { dot, mean, softmax } from "../numbers.js";
 import { DAYS } from "./readings.js";
 
 const MOMENTS = Array.from({ length: 96 }, (_, i) => i / 4); // a day, in hours

@@ -2,68 +2,75 @@
 
 import { make, shown } from "../elements.js";
 import { Figure } from "./living.js";
-import { CAUSAL, changed, far, maskOf, onPrefixes, PLACES, seen } from "./masked_attention.js";
-import { sum } from "./numbers.js";
+import * as attention from "./masked_attention.js";
+import { sum } from "../numbers.js";
 
+const { changed, onPrefixes, OTHERS, PLACES, seen, WORDS, wordsOf } = attention;
 export const CLAIMS = {
   prefix: "causal attention is attention on every prefix, at once",
   sums: "masked before the softmax the drawn rows sum to one",
 };
-const WORDS = ["<bos>", "le", "chat", "noir"];
-const OTHERS = ["", "un", "chien", "blanc"]; // what each word may be exchanged for
+const part = (share) => `${shown(100 * share)} %`;
 
-function checkPrefix(state) {
-  const { scores, values, mask, weights, outputs } = seen(state);
-  const wrong = onPrefixes(scores, values, mask).map((ends, t) => far(outputs[t], ends));
-  if (!wrong.includes(true))
-    return { holds: true, because: "No row changes if the later words are cut off." };
-  const t = wrong.indexOf(true);
-  const leaks = PLACES.filter((s) => s > t && weights[t][s] > 0);
-  const because = leaks.length
-    ? `A leak: ${WORDS[t]} gives ${shown(100 * sum(leaks.map((s) => weights[t][s])))} % to later words.`
-    : `Cut off after ${WORDS[t]}, the row of ${WORDS[t]} has other numbers.`;
-  return { holds: false, because };
+/** Why a row is not what it would be if the sentence ended there. */
+function difference(word, t, weights, mask) {
+  const share = (chosen) => sum(weights.filter((_, s) => chosen(s)));
+  const [later, hidden] = [share((s) => s > t), share((s) => !mask[s])];
+  if (Number.isNaN(later + hidden + weights[t]))
+    return `The row of ${word} is NaN with and without later words, and NaN is not equal to NaN.`;
+  if (later > 0) return `A leak: ${word} gives ${part(later)} to later words.`;
+  if (hidden > 0) return `${word} gives ${part(hidden)} to words that are hidden from it.`;
+  return `The row of ${word} has ${part(sum(weights))}; cut off after ${word}, it would have 100 %.`;
 }
 
-function checkSums(state) {
+export function checkPrefix(state) {
+  const { scores, values, mask, weights, outputs } = seen(state);
+  const wrong = onPrefixes(scores, values, mask).map((ends, t) => attention.far(outputs[t], ends));
+  if (!wrong.includes(true))
+    return { holds: true, because: "No output changes if the later words are cut off." };
+  const t = wrong.indexOf(true);
+  return { holds: false, because: difference(wordsOf(state)[t], t, weights[t], mask[t]) };
+}
+
+export function checkSums(state) {
   const sums = seen(state).weights.map(sum);
   const t = sums.findIndex((each) => !(Math.abs(each - 1) < 1e-9));
   if (t < 0) return { holds: true, because: "Each row of weights has 100 %." };
-  const empty = !maskOf(state.bits)[t].includes(true);
+  const empty = !attention.maskOf(state.bits)[t].includes(true);
   const why = Number.isNaN(sums[t])
     ? "0 is divided by 0"
     : empty
       ? "no key is left"
       : "hidden too late";
-  const has = Number.isNaN(sums[t]) ? "NaN" : `${shown(100 * sums[t])} %`;
-  return { holds: false, because: `The row of ${WORDS[t]} has ${has}: ${why}.` };
+  const has = Number.isNaN(sums[t]) ? "NaN" : part(sums[t]);
+  return { holds: false, because: `The row of ${wordsOf(state)[t]} has ${has}: ${why}.` };
 }
 
 /** The mask: a table of check boxes, a row for each query, a column for each key. */
 function grid(figure) {
-  const head = make(
-    "tr",
-    {},
-    make("td"),
-    ...WORDS.map((word) => make("th", { scope: "col" }, word)),
+  const [tops, sides] = ["col", "row"].map((scope) => WORDS.map(() => make("th", { scope })));
+  figure.parts.push((state) =>
+    wordsOf(state).forEach((word, t) =>
+      [tops, sides].forEach((heads) => heads[t].replaceChildren(word)),
+    ),
   );
   const rows = PLACES.map((t) => {
     const cells = PLACES.map((s) => {
-      const box = make("input", {
-        type: "checkbox",
-        "aria-label": `${WORDS[t]} may look at ${WORDS[s]}`,
-      });
+      const box = make("input", { type: "checkbox" });
       box.addEventListener("change", () =>
         figure.set({ bits: flip(figure.state.bits, 4 * t + s) }),
       );
-      figure.parts.push(({ bits }) => {
-        box.checked = bits[4 * t + s] === "1";
+      figure.parts.push((state) => {
+        const words = wordsOf(state);
+        box.checked = state.bits[4 * t + s] === "1";
+        box.setAttribute("aria-label", `${words[t]} may look at ${words[s]}`);
       });
       return make("td", {}, make("label", { class: "living-box" }, box));
     });
-    return make("tr", {}, make("th", { scope: "row" }, WORDS[t]), ...cells);
+    return make("tr", {}, sides[t], ...cells);
   });
   const caption = make("caption", {}, "the mask: who may look at whom");
+  const head = make("tr", {}, make("td"), ...tops);
   figure.controls.append(make("table", { class: "living-grid" }, caption, head, ...rows));
 }
 
@@ -72,7 +79,7 @@ const flip = (bits, i) => bits.slice(0, i) + (bits[i] === "1" ? "0" : "1") + bit
 function draw(d, state) {
   const { weights, outputs, mask, values } = seen(state);
   const lit = changed(state);
-  const names = WORDS.map((word, t) => (t === Number(state.place) ? OTHERS[t] : word));
+  const names = wordsOf(state);
   d.text(120, 12, "weights, %", { size: 14 });
   d.text(232, 12, "values", { size: 14 });
   d.text(308, 12, "output", { size: 14 });
@@ -92,11 +99,26 @@ function draw(d, state) {
     d.row(268, y, outputs[t], "value", { size: [40, 22], digits: 2, top: 4, bold: lit[t] });
     if (lit[t]) d.ring(268, y, 80, 22);
   });
-  if (Number(state.place) > 0) d.text(348, 158, "ringed: changed", { anchor: "end", quiet: true });
+  if (lit.includes(true)) d.text(348, 158, "ringed: changed", { anchor: "end", quiet: true });
+}
+
+export function said(state) {
+  const [words, place, lit] = [wordsOf(state), Number(state.place), changed(state)];
+  const rows = PLACES.filter((t) => lit[t]);
+  const early = rows.filter((t) => t < place).map((t) => words[t]);
+  const of = (list) => list.join(", ").replace(/, ([^,]+)$/, " and $1");
+  const effect = early.length
+    ? `. The output changes at ${of(rows.map((t) => words[t]))}: a leak to ${of(early)}.`
+    : rows.length
+      ? `. The output changes at ${of(rows.map((t) => words[t]))}, and at no earlier word.`
+      : ", and no output changes: nothing leaks from it.";
+  if (place > 0) return `${WORDS[place]} is exchanged for ${words[place]}${effect}`;
+  const hidden = [...state.bits].filter((bit) => bit === "0").length;
+  return `${hidden} of the 16 cells ${hidden === 1 ? "is" : "are"} hidden. No word is exchanged.`;
 }
 
 export function start(host) {
-  const state = { bits: CAUSAL, way: "package", place: "-1" };
+  const state = { bits: attention.CAUSAL, way: "package", place: "-1" };
   const figure = new Figure(host, { title: "Edit the mask", state });
   grid(figure);
   const side = figure.controls.appendChild(make("div", { class: "living-side" }));
@@ -117,12 +139,5 @@ export function start(host) {
   figure.drawing(166, alt, draw);
   figure.tick(CLAIMS.prefix, checkPrefix);
   figure.tick(CLAIMS.sums, checkSums);
-  figure.begin((now) => {
-    const rows = changed(now).flatMap((each, t) => (each ? [WORDS[t]] : []));
-    const hidden = [...now.bits].filter((bit) => bit === "0").length;
-    const which = rows.length
-      ? `The output changes at ${rows.join(", ")}.`
-      : "No word is exchanged.";
-    return `${hidden} of 16 cells are hidden. ${which}`;
-  });
+  figure.begin(said);
 }

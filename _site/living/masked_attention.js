@@ -1,6 +1,6 @@
 // Chapter 4, sections 4.4 and 4.5: four words, a mask, and five ways to hide a key.
 
-import { dot, softmax } from "./numbers.js";
+import { dot, softmax } from "../numbers.js";
 
 export const SCORES = [
   [0.5, -0.5, -0.5, -1],
@@ -22,6 +22,12 @@ const NEW_VALUES = [
 ];
 const NEW_SCORES = [0, -1.5, 1.5, -1]; // added to the scores of an exchanged word, as key and as query
 export const PLACES = [0, 1, 2, 3];
+export const WORDS = ["<bos>", "le", "chat", "noir"];
+export const OTHERS = ["", "un", "chien", "blanc"]; // what each word may be exchanged for
+
+/** The words that stand there when the word at `place` is exchanged. */
+export const wordsOf = ({ place }) =>
+  WORDS.map((word, t) => (t === Number(place) ? OTHERS[t] : word));
 
 const full = (row) => row.map(() => true);
 const hide = (row, mask, number) => row.map((score, s) => (mask[s] ? score : number));

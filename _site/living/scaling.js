@@ -12,7 +12,7 @@ export const CLAIMS = {
 const WORDS = ["the", "old", "queen", "does", "not", "see", "the", "cat"];
 const WIDTHS = range(0, 10, 1).map((n) => 2 ** n);
 const DIVISORS = { one: () => 1, root: Math.sqrt, width: (width) => width };
-const NAMES = { one: "1", root: "√d_k", width: "d_k" };
+const NAMES = { one: "undivided", root: "divided by √d_k", width: "divided by d_k" };
 
 const short = (divisor) => shown(divisor, Number.isInteger(divisor) ? 0 : 2);
 const both = ({ width, by }) => {
@@ -20,51 +20,54 @@ const both = ({ width, by }) => {
   return { divisor, raw: softened(width, 1), divided: softened(width, divisor) };
 };
 
-function checkDrawn(state) {
+export function checkDrawn(state) {
   const { divisor, raw, divided } = both(state);
+  const drawn = CLAIMS.drawn.replace("8", short(divisor));
+  const text = state.width === 64 && divisor === 8 ? drawn : drawn.replace("1000", "at least 1000");
+  if (divisor === 1) return { holds: false, text, because: "Division by 1 changes nothing." };
   const times = divided.slope / raw.slope;
-  const many = times > 1000 ? Math.round(times).toLocaleString("en") : shown(times, 1);
-  const rises = times > 1e6 ? "more than a million times" : `${many} times`;
-  const slopes = `At d_k = ${state.width}, division by ${short(divisor)}`;
-  const small = times <= 1000 && divisor > 1 ? ": the scores are small by themselves" : "";
-  const because =
-    divisor === 1
-      ? "Nothing is divided: the slope stays as it is."
-      : `${slopes} makes it ${rises} as large${small}.`;
-  return { holds: times > 1000, because };
+  const many = times < 10 ? shown(times, 1) : Math.round(times).toLocaleString("en");
+  const holds = times > 1000;
+  const rises = times > 1e6 ? "more than a million" : holds ? many : `only ${many}`;
+  const slopes = `from ${tiny(raw.slope)} to ${tiny(divided.slope)}`;
+  return { holds, text, because: `At d_k = ${state.width} ${slopes}: ${rises} times as large.` };
 }
 
-function checkAlike({ by }) {
+export function checkAlike({ by }) {
   const [narrow, wide] = [MEDIANS[by][0], MEDIANS[by][10]];
   const holds = wide / narrow > 0.5 && wide / narrow < 2;
-  const text = CLAIMS.alike.replace("√d_k", NAMES[by]);
-  const medians = `Of a thousand queries: ${tiny(narrow)} and ${tiny(wide)}`;
-  return {
-    holds,
-    text,
-    because: holds ? `${medians}.` : `${medians}. Half of the queries learn nothing.`,
-  };
+  const text = CLAIMS.alike.replace("divided by √d_k", NAMES[by]);
+  const medians = `Medians of a thousand queries: ${tiny(narrow)} and ${tiny(wide)}.`;
+  const lost = " At d_k = 1024 half of the queries get next to nothing.";
+  return { holds, text, because: holds ? medians : medians + lost };
+}
+
+/** What stands over the divided half. */
+function heading({ width, by }) {
+  const divisor = short(DIVISORS[by](width));
+  if (divisor === "1") return "divided by 1: the same numbers";
+  return by === "root" ? `divided by √${width} = ${divisor}` : `divided by ${divisor}`;
 }
 
 function half(d, y, title, { scores, weights, rise }) {
-  d.text(208, y, title, { bold: true, size: 14 });
+  const at = (i) => 72 + 34 * i;
+  d.text(4, y, title, { anchor: "start", bold: true });
   ["scores", "weights, %"].forEach((name, i) =>
-    d.text(4, y + 46 + 26 * i, name, { anchor: "start" }),
+    d.text(4, y + 20 + 24 * i, name, { anchor: "start" }),
   );
-  WORDS.forEach((word, i) => {
-    d.text(89 + 34 * i, y + 22, word, { quiet: i !== RIGHT, bold: i === RIGHT });
-    d.cell(72 + 34 * i, y + 36, scores[i], "plain", { digits: 1 });
-    d.cell(72 + 34 * i, y + 62, 100 * weights[i], "query", { top: 100, bold: i === RIGHT });
+  WORDS.forEach((_, i) => {
+    d.cell(at(i), y + 10, scores[i], "plain", { digits: 1 });
+    d.cell(at(i), y + 34, 100 * weights[i], "query", { top: 100, bold: i === RIGHT });
   });
-  d.ring(72 + 34 * RIGHT, y + 36, 34, 46);
+  d.ring(at(RIGHT), y + 10, 34, 44);
   const rises = rise > 5e-8 ? shown(100 * rise, 5) : tiny(100 * rise);
-  const told = `if cat’s score rises by 0.01, its weight rises by ${rises} %`;
-  d.text(344, y + 98, told, { anchor: "end" });
+  const told = `cat’s score + 0.01: its weight + ${rises} percentage points`;
+  d.text(344, y + 66, told, { anchor: "end" });
 }
 
 /** Figure 4.3, with the drawn example as dots: the slope at the right key at every width. */
 function plot(d, { width, by }) {
-  const [top, base] = [254, 372];
+  const [top, base] = [182, 272];
   const x = (n) => 62 + 27 * n;
   const y = (slope) => top + (base - top) * Math.min(1, -Math.log10(slope) / 24);
   d.line([
@@ -80,22 +83,30 @@ function plot(d, { width, by }) {
   );
   [0, 2, 4, 6, 8, 10].forEach((n) => d.text(x(n), base + 12, String(2 ** n), { quiet: true }));
   d.text(346, base + 28, "d_k; slope a(1 − a) at the right key", { anchor: "end", quiet: true });
-  d.line(
-    MEDIANS.one.map((slope, n) => [x(n), y(slope)]),
-    { role: "key", width: 2 },
-  );
-  if (by !== "one")
-    d.line(
-      MEDIANS[by].map((slope, n) => [x(n), y(slope)]),
-      { role: "query", width: 2 },
-    );
-  const n = Math.log2(width);
-  d.segment(x(n), top, x(n), base, { dashed: true });
   const { raw, divided } = both({ width, by });
-  d.dot(x(n), y(raw.slope), 5, "key");
-  d.dot(x(n), y(divided.slope), 5, "query");
-  d.text(60, base - 26, "lines: medians of Figure 4.3", { anchor: "start", quiet: true });
-  d.text(60, base - 10, "dots: the scores above", { anchor: "start", quiet: true });
+  const lines = [["one", "key", raw.slope]];
+  if (by !== "one") lines.push([by, "query", divided.slope]);
+  lines.forEach(([name, role], i) => {
+    const medians = MEDIANS[name].map((slope, n) => [x(n), y(slope)]);
+    d.line(medians, { role, width: 2 });
+    d.segment(62 + 90 * i, base - 42, 78 + 90 * i, base - 42, { role, width: 2 });
+    d.text(83 + 90 * i, base - 42, NAMES[name], { anchor: "start" });
+  });
+  const n = Math.log2(width);
+  d.segment(x(n), y(divided.slope), x(n), y(raw.slope), { dashed: true });
+  for (const [, role, slope] of lines) d.dot(x(n), y(slope), 5, role);
+  d.text(62, base - 26, "lines: medians of a thousand queries", { anchor: "start", quiet: true });
+  const dots = "dots: the query above, drawn anew for each d_k";
+  d.text(62, base - 10, dots, { anchor: "start", quiet: true });
+}
+
+export function said(state) {
+  const { divisor, raw, divided } = both(state);
+  const [a, b] = [raw, divided].map(({ weights }) => percent(Math.max(...weights)));
+  const largest = `At d_k = ${state.width} the largest of the eight weights is ${a}`;
+  if (divisor === 1) return `${largest}, the slope at cat ${tiny(raw.slope)}.`;
+  const slopes = `the slope at cat is ${tiny(raw.slope)} and ${tiny(divided.slope)}`;
+  return `${largest} undivided and ${b} divided; ${slopes}.`;
 }
 
 export function start(host) {
@@ -113,26 +124,16 @@ export function start(host) {
   ];
   figure.select("by", "the scores are divided by", divisors);
   const alt = "Eight scores and weights, undivided and divided, and the slope at every width.";
-  figure.drawing(410, alt, (d, state) => {
-    const { divisor, raw, divided } = both(state);
+  figure.drawing(308, alt, (d, state) => {
+    const { raw, divided } = both(state);
+    WORDS.forEach((word, i) =>
+      d.text(89 + 34 * i, 10, word, { quiet: i !== RIGHT, bold: i === RIGHT }),
+    );
     half(d, 10, "undivided", raw);
-    const r = short(divisor);
-    const name = {
-      one: "divided by 1",
-      root: `divided by √${state.width} = ${r}`,
-      width: `divided by ${r}`,
-    };
-    half(d, 134, name[state.by], divided);
+    half(d, 98, heading(state), divided);
     plot(d, state);
   });
   figure.tick(CLAIMS.drawn, checkDrawn);
   figure.tick(CLAIMS.alike, checkAlike);
-  figure.begin((state) => {
-    const { raw, divided } = both(state);
-    const [a, b] = [raw, divided].map(({ weights }) => percent(Math.max(...weights)));
-    return (
-      `The largest of the eight weights is ${a} undivided and ${b} divided; ` +
-      `the slope at cat is ${tiny(raw.slope)} and ${tiny(divided.slope)}.`
-    );
-  });
+  figure.begin(said);
 }

@@ -1,7 +1,21 @@
-// Chapter 4's random numbers: the eight scores of Figure 4.2, and the medians of Figure 4.3 at the
-// widths 1, 2, 4, …, 1024, undivided, divided by the root of the width, and by the width.
+// Chapter 4's random numbers: eight scores at the widths 1, 2, 4, …, 1024, of which those of 64 are
+// Figure 4.2's, and the medians of Figure 4.3, undivided, divided by the root of the width, and by it.
 
-export const SCORES = [-0.4641, 2.1748, -7.9791, -10.6717, 7.8835, 6.6576, -1.6211, -3.2011];
+/** One query for each width, by the chapter's random_scores; with a slope near the median. */
+export const SEEDS = [14, 10, 35, 0, 0, 59, 3, 59, 67, 115, 172];
+export const SCORES = [
+  [0.3773, 0.7622, 0.8745, 0.3317, -0.5286, -1.28, 1.4888, 0.1052],
+  [1.0948, -2.3512, 1.1204, 1.6649, 0.7671, 1.1249, -0.9051, 0.4786],
+  [-0.631, 2.0351, -1.0258, -2.0243, -0.1404, 2.5531, -1.5708, -0.4755],
+  [0.5703, -2.2408, 0.2539, -5.4383, -2.806, 1.3773, -4.7312, -1.3717],
+  [2.9839, 0.53, 0.5651, -0.5523, -6.2345, -4.1832, 7.6324, 1.4424],
+  [0.6612, 7.1185, -6.9151, -3.2399, 10.07, 1.3948, -6.609, 2.6786],
+  [-0.4641, 2.1748, -7.9791, -10.6717, 7.8835, 6.6576, -1.6211, -3.2011],
+  [-1.3076, -0.7746, 2.6486, -15.5511, 14.1425, 7.6927, -15.1347, -1.4752],
+  [-11.9935, -5.5116, -14.7138, 23.5467, 32.4359, -1.8344, 9.2104, 9.9597],
+  [-25.6663, 31.9068, -7.376, -56.1859, 0.7246, 14.5874, 14.5241, -2.6958],
+  [-33.8328, 22.3519, 48.955, -16.7982, 23.8274, 25.9339, 28.7137, 4.4479],
+];
 
 export const MEDIANS = {
   one: [

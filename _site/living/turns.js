@@ -1,9 +1,9 @@
 // Chapter 6, sections 6.2 and 6.5: clocks, and a query and a key that turn like their hands.
 
-import { dot } from "./numbers.js";
+import { dot } from "../numbers.js";
 
-const QUERY = [0.9, 0.4]; // of cat
-const KEY = [-0.2, 0.9]; // of black
+export const QUERY = [0.9, 0.4]; // of cat
+export const KEY = [-0.2, 0.9]; // of black
 const TURNS = { both: [1, 1], query: [1, 0], key: [0, 1], against: [1, -1] };
 
 /** How far clock i turns from one position to the next. */

@@ -1,0 +1,253 @@
+"""What four living figures say is true in every setting; and their numbers fit together."""
+
+import itertools
+import math
+import random
+import re
+
+import pytest
+
+from tests.living import write_pages
+from tools.site_check import serve
+
+CAUSAL = "1000110011101111"
+WORDS, OTHERS = ["<bos>", "le", "chat", "noir"], ["", "un", "chien", "blanc"]
+WAYS = ["package", "infinity", "billion", "before", "after"]
+ANY = r"−?\d[\d,]*\.?\d*"
+
+
+TABLE = """async (states) => {
+    const { SETS, table } = await import('/living/thermometer.js');
+    const { weights } = await import('/living/look_up.js');
+    return states.map((state) => {
+        const rows = [];
+        const row = (x, y, values, role) => role === 'query' && rows.push(values);
+        const { hours } = SETS[state.readings];
+        table({ row, text() {} }, state, weights(state.query, hours, state.width));
+        return rows;
+    });
+}"""
+
+
+@pytest.fixture(scope="module")
+def page(browser, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("living")
+    write_pages(folder)
+    server, base = serve(folder)
+    page = browser.new_page()
+    page.goto(f"{base}query-light.html")
+    yield page
+    page.close()
+    server.shutdown()
+    server.server_close()
+
+
+def call(page, file, name, given=()):
+    """What an exported function returns for each of the inputs; or what else is exported."""
+    script = """async ([file, name, given]) => {
+        const it = (await import('/living/' + file))[name];
+        return typeof it === 'function' ? given.map((each) => it(...each)) : it;
+    }"""
+    return page.evaluate(script, [file, name, [list(each) for each in given]])
+
+
+def say(page, file, names, states):
+    """What functions of a state return, together, for each state."""
+    found = [call(page, file, name, [(state,) for state in states]) for name in names]
+    return zip(states, *found, strict=True)
+
+
+def number(text):
+    return float(text.replace("−", "-").replace(",", ""))
+
+
+def numbers(text):
+    return [number(each) for each in re.findall(ANY, text)]
+
+
+def is_shown(text, value):
+    """Whether ``text`` is ``value``, rounded to as many digits as it has."""
+    digits = len(text.partition(".")[2])
+    return abs(number(text) - value) <= 0.5001 * 10**-digits
+
+
+def scores_at(m, n, omega, turn):
+    """The rotary score, and that of added positions, by plain trigonometry."""
+    on_query, on_key = {"both": (1, 1), "query": (1, 0), "key": (0, 1), "against": (1, -1)}[turn]
+    (a, b), (c, d) = (0.9, 0.4), (-0.2, 0.9)
+    angle = math.atan2(b, a) + on_query * m * omega - math.atan2(d, c) - on_key * n * omega
+    added = (a + math.sin(m * omega)) * (c + math.sin(n * omega))
+    added += (b + math.cos(m * omega)) * (d + math.cos(n * omega))
+    return math.hypot(a, b) * math.hypot(c, d) * math.cos(angle), added
+
+
+def test_a_score_that_moves_is_seen_to_move(page):
+    places = [(m, b) for m in (1, 2, 60) for b in (-10, 0, 1)]
+    every = itertools.product(
+        places, range(61), ("0", "4", "8"), ("both", "query", "key", "against")
+    )
+    states = [{"m": m, "back": b, "start": s, "clock": c, "turn": t} for (m, b), s, c, t in every]
+    for state, tick, said in say(page, "clocks.js", ["check", "said"], states):
+        m, n, start = state["m"], state["m"] - state["back"], state["start"]
+        omega = 10_000 ** (-2 * int(state["clock"]) / 64)
+        early, late = (scores_at(m + s, n + s, omega, state["turn"]) for s in (0, start))
+        if not start:
+            assert tick["holds"] is None
+            assert tick["because"].startswith("Not tested")
+            assert is_shown(re.search(rf"score is ({ANY})\.$", said)[1], early[0])
+            continue
+        pairs = re.search(
+            rf"Turned: ({ANY}) → ({ANY}); added: ({ANY}) → ({ANY})\.$", tick["because"]
+        )
+        assert all(map(is_shown, pairs.groups(), (early[0], late[0], early[1], late[1])))
+        stays = state["turn"] == "both"
+        assert tick["holds"] == stays == (pairs[1] == pairs[2])
+        assert pairs[3] != pairs[4]
+        if stays:
+            assert is_shown(re.search(rf"stays ({ANY})\.$", said)[1], late[0])
+        else:
+            moved = re.search(rf"changes from ({ANY}) to ({ANY})\.$", said).groups()
+            assert moved[0] != moved[1]
+            assert all(map(is_shown, moved, (early[0], late[0])))
+
+
+def masks():
+    """The causal mask with one row of any kind, no cell, every cell, and some by chance."""
+    for t, row in itertools.product(range(4), itertools.product("01", repeat=4)):
+        yield CAUSAL[: 4 * t] + "".join(row) + CAUSAL[4 * t + 4 :]
+    yield from ("0" * 16, "1" * 16, "0000111111111111")
+    chance = random.Random(0)
+    yield from ("".join(chance.choices("01", k=16)) for _ in range(12))
+
+
+def test_what_is_said_about_a_mask_is_true_in_every_setting(page):
+    states = [
+        {"bits": bits, "way": way, "place": str(place)}
+        for bits, way, place in itertools.product(masks(), WAYS, (-1, 1, 2, 3))
+    ]
+    seen = say(page, "masked_attention.js", ["seen", "changed"], states)
+    told = say(page, "mask.js", ["checkPrefix", "checkSums", "said"], states)
+    cases = set()
+    for (state, prefix, sums, said), (_, found, lit) in zip(told, seen, strict=True):
+        place, weights = int(state["place"]), found["weights"]
+        words = [OTHERS[t] if t == place else WORDS[t] for t in range(4)]
+        both = prefix["because"].replace("\xa0", " "), sums["because"].replace("\xa0", " ")
+        assert place < 0 or not any(WORDS[place] in re.findall(r"[<\w>]+", each) for each in both)
+        cases.add(prefix_case(both[0], words, weights, found["mask"]))
+        assert prefix["holds"] == both[0].startswith("No output changes")
+        row = next((t for t in range(4) if not abs(sum(weights[t]) - 1) < 1e-9), None)
+        assert sums["holds"] == (row is None)
+        if row is not None:
+            has = re.match(rf"The row of {words[row]} has (NaN|{ANY} %): ", both[1])[1]
+            total = sum(weights[row])
+            assert has == "NaN" if math.isnan(total) else is_share(has[:-2], total)
+        cases.add(exchange_case(said, words, place, lit))
+    assert cases == {"same", "NaN", "leak", "hidden", "less", "none", "nothing", "later", "early"}
+
+
+def is_share(text, share):
+    """A percentage that is rounded, but never to nothing or to all."""
+    return is_shown(text, 100 * share) and (
+        number(text) not in (0, 100) or abs(share - round(share)) < 1e-9
+    )
+
+
+def prefix_case(because, words, weights, mask):
+    if because.startswith("No output changes"):
+        return "same"
+    word, share = re.search(
+        rf"(?:The row of |leak: |^)(\S+) (?:gives|has|is) (NaN|{ANY})", because
+    ).groups()
+    t = words.index(word)
+    if share == "NaN":
+        assert any(map(math.isnan, weights[t]))
+        assert because.endswith("NaN is not equal to NaN.")
+        return "NaN"
+    if "to later words" in because:
+        assert is_share(share, sum(weights[t][t + 1 :]))
+        return "leak"
+    assert not any(weights[t][t + 1 :])
+    if "hidden from it" in because:
+        assert is_share(
+            share, sum(w for w, may in zip(weights[t], mask[t], strict=True) if not may)
+        )
+        return "hidden"
+    assert because.endswith(f"cut off after {word}, it would have 100 %.")
+    assert is_share(share, sum(weights[t]))
+    assert number(share) != 100
+    return "less"
+
+
+def exchange_case(said, words, place, lit):
+    if place < 0:
+        assert said.endswith("No word is exchanged.")
+        return "none"
+    assert said.startswith(f"{WORDS[place]} is exchanged for {words[place]}")
+    changed = [words[t] for t in range(4) if lit[t]]
+    early = [words[t] for t in range(place) if lit[t]]
+    if not changed:
+        assert said.endswith(", and no output changes: nothing leaks from it.")
+        return "nothing"
+    names = re.search(
+        r"The output changes at (.*?)(: a leak to |, and at no earlier word\.)(.*)", said
+    )
+    assert re.split(", | and ", names[1]) == changed
+    assert re.split(", | and ", names[3].rstrip(".")) == (early or [""])
+    return "early" if early else "later"
+
+
+def test_what_is_said_about_a_width_is_true_in_every_setting(page):
+    states = [{"width": 2**n, "by": by} for n in range(11) for by in ("one", "root", "width")]
+    spreads = []
+    for state, drawn, alike, said in say(
+        page, "scaling.js", ["checkDrawn", "checkAlike", "said"], states
+    ):
+        width = state["width"]
+        divisor = {"one": 1, "root": math.sqrt(width), "width": width}[state["by"]]
+        raw, divided = call(page, "saturation.js", "softened", [(width, 1), (width, divisor)])
+        times = divided["slope"] / raw["slope"]
+        assert is_shown(re.search(rf"division by ({ANY}) ", drawn["text"])[1], divisor)
+        assert ("at least 1000" in drawn["text"]) == ((width, divisor) != (64, 8))
+        assert drawn["holds"] == (times > 1000)
+        assert alike["holds"] == (state["by"] != "one")
+        assert ("next to nothing" in alike["because"]) == (state["by"] == "one")
+        assert ("divided" in said) == (divisor != 1)
+        if divisor != 1:
+            many = re.search(
+                rf": (only |more than )?({ANY}|a million) times as large", drawn["because"]
+            )
+            assert many[1] == ("more than " if times > 1e6 else None if times > 1000 else "only ")
+            assert (
+                times > 1e6 if many[2] == "a million" else is_shown(many[2].replace(",", ""), times)
+            )
+        shown = [number(each) for each in re.findall(r"(\d+)\xa0%", said)]
+        largest = [100 * max(each["weights"]) for each in (raw, divided)]
+        assert shown == pytest.approx(largest[: len(shown)], abs=0.5)
+        if state["by"] == "root":
+            spreads.append(divided["scores"])
+    assert len({tuple(each) for each in spreads}) == 11  # numbers of its own at each width
+    for scores in spreads:  # but one spread
+        assert 0.8 < math.dist(scores, [sum(scores) / 8] * 8) / math.sqrt(7) < 1.25
+
+
+def test_what_is_said_about_a_look_up_is_true_in_every_setting(page):
+    sets, widths = call(page, "thermometer.js", "SETS"), call(page, "query.js", "WIDTHS")
+    for name, each in sets.items():
+        tenths = range(10 * each["from"], 10 * each["to"] + 1)
+        states = [{"query": q / 10, "width": w, "readings": name} for q in tenths for w in widths]
+        for (state, said), rows in zip(
+            say(page, "query.js", ["said"], states), page.evaluate(TABLE, states), strict=True
+        ):
+            e = [-((state["query"] - k) ** 2) / 2 / state["width"] ** 2 for k in each["hours"]]
+            closeness = [math.exp(score - max(e)) for score in e]
+            all_ = [100 * c / sum(closeness) for c in closeness]
+            keys = [k for k, w in zip(each["hours"], all_, strict=True) if max(all_) - w < 1e-7]
+            told = re.search(r"weights?, ([\d.]+)\xa0%.* keys? ([\d.]+)(?: and ([\d.]+))?\.$", said)
+            assert is_shown(told[1], max(all_))
+            assert len(keys) == len([key for key in told.groups()[1:] if key])
+            assert all(
+                is_shown(shown, key) for shown, key in zip(told.groups()[1:], keys, strict=False)
+            )
+            assert ("largest weights, " in said) == (len(keys) == 2)
+            assert sum(sum(row) for row in rows) == pytest.approx(100)
+            assert len(rows) == (1 if name == "five" else 2)
