@@ -4,6 +4,7 @@ import base64
 import unicodedata
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from playwright.sync_api import Error
 
 from _ext.page_parts import PARTS, SITE, copy_part
 from _ext.translator_files import STORED, translator_words
+from tests.unchecked import unchecked
 from tools.site_check import serve
 from transformer.book.explorer.explored import from_model
 from transformer.book.translator import trained
@@ -30,6 +32,7 @@ DECODING = {"bos_id": BOS_ID, "eos_id": EOS_ID, "max_len": MAX_LEN}
 OPENED = """async () => {
     const modules = ["model", "parts", "decode", "text", "grammar", "safetensors", "words"];
     for (const name of modules) window[name] = await import(`./${name}.js`);
+    window.numbers = await import("../numbers.js");
     const response = await fetch("weights.safetensors");
     window.translator = new model.Transformer(await response.arrayBuffer());
     const words = (list) => new Uint8Array(Float32Array.from(list).buffer);
@@ -39,19 +42,17 @@ OPENED = """async () => {
         return btoa(text);
     };
 }"""
-LOGITS = """([source, target, limits]) => {
-    const { steps } = decode.trace(translator, source, limits, target);
-    return packed(steps.flatMap(({ logits }) => [...logits]));
-}"""
-MAPS = """([source, target, limits]) => {
+TRACES = """([pairs, limits, withMaps]) => pairs.map(([source, target]) => {
     const { encoder, steps } = decode.trace(translator, source, limits, target);
+    const logits = steps.flatMap(({ logits }) => [...logits]);
+    if (!withMaps) return [packed(logits)];
     const read = encoder.map((layer) => layer.map((rows) => rows.map((row) => [...row])));
     const padded = (row) => [...row, ...Array(steps.length - row.length).fill(0)];
     const rows = (kind, end) => encoder.map((layer, l) =>
         layer.map((_, head) => steps.map((step) => end(step[kind][l][head]))));
     const maps = [read, rows("decoder", padded), rows("cross", (row) => [...row])];
-    return maps.map((map) => packed(map.flat(3)));
-}"""
+    return [logits, ...maps].map((numbers) => packed(numbers.flat(3)));
+})"""
 SEARCHES = {
     "greedy": "(sources, limits) => sources.map((s) => decode.greedy(translator, s, limits))",
     "beams": """(sources, limits, options) =>
@@ -61,16 +62,17 @@ SEARCHES = {
 
 def copy_translator(static):
     """The translator's files as the site has them, in the folder "translator" of ``static``."""
-    copy_part(PARTS["book-translator"], static)
+    with unchecked():
+        copy_part(PARTS["book-translator"], static)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     static = tmp_path_factory.mktemp("page")
     copy_translator(static)
-    folder = static / "translator"
-    (folder / "page.html").write_text("<!DOCTYPE html><title>Try</title>", encoding="utf-8")
-    return folder
+    page = static / "translator" / "page.html"
+    page.write_text("<!DOCTYPE html><title>Try</title>", encoding="utf-8")
+    return static
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +86,7 @@ def open_page(browser, folder):
         pages.append(page)
         if pattern:
             page.route(pattern, answer)
-        page.goto(base + "page.html")
+        page.goto(base + "translator/page.html")
         page.evaluate(OPENED)
         return page
 
@@ -122,16 +124,15 @@ def unpacked(text):
     return torch.from_numpy(np.frombuffer(base64.b64decode(text), dtype=np.float32).copy())
 
 
-def logits_of(page, source, target):
+def logits_of(packed, target):
     """Those of each step (T, vocabulary)."""
-    return unpacked(page.evaluate(LOGITS, [source, target, LIMITS])).view(len(target), -1)
+    return unpacked(packed).view(len(target), -1)
 
 
-def maps_of(page, source, target):
+def maps_of(packed, source, target):
     """The weights of all heads (layers, heads, T, S)."""
-    maps = map(unpacked, page.evaluate(MAPS, [source, target, LIMITS]))
     S, T = len(source), len(target)
-    shapes = zip(KINDS, maps, ((S, S), (T, T), (T, S)), strict=True)
+    shapes = zip(KINDS, map(unpacked, packed), ((S, S), (T, T), (T, S)), strict=True)
     return {kind: weights.view(2, 4, *shape) for kind, weights, shape in shapes}
 
 
@@ -146,24 +147,38 @@ def in_pytorch(model, source, target):
     return logits, {kind: torch.stack(layers) for kind, layers in stack.items()}
 
 
-def distance(page, model, pairs):
+@pytest.fixture(scope="module")
+def wanted(model, pairs):
+    """What PyTorch computes of each pair."""
+    with unchecked():
+        return [in_pytorch(model, *pair) for pair in pairs]
+
+
+@pytest.fixture(scope="module")
+def traces(page, pairs):
+    """What the page computes of each pair, packed: logits, then maps."""
+    return page.evaluate(TRACES, [pairs, LIMITS, True])
+
+
+def distance(traces, wanted, pairs):
     """How far a logit of the page is from PyTorch's at most."""
     return max(
-        (logits_of(page, *pair) - in_pytorch(model, *pair)[0]).abs().max().item() for pair in pairs
+        (logits_of(packed, target) - logits).abs().max().item()
+        for (packed, *_), (logits, _), (_, target) in zip(traces, wanted, pairs, strict=True)
     )
 
 
-def test_the_logits_of_200_pairs_are_those_of_pytorch(page, model, pairs):
-    far = distance(page, model, pairs)
+def test_the_logits_of_200_pairs_are_those_of_pytorch(traces, wanted, pairs):
+    far = distance(traces, wanted, pairs)
     print(f"\nlogits differ by at most {far:.1e}")
     assert far < 1e-3
 
 
-def test_the_attention_of_200_pairs_is_that_of_pytorch(page, model, pairs):
+def test_the_attention_of_200_pairs_is_that_of_pytorch(traces, wanted, pairs):
     far = 0.0
-    for pair in pairs:
-        found, (_, wanted) = maps_of(page, *pair), in_pytorch(model, *pair)
-        far = max(far, *((found[kind] - wanted[kind]).abs().max().item() for kind in KINDS))
+    for (_, *packed), (_, expected), pair in zip(traces, wanted, pairs, strict=True):
+        found = maps_of(packed, *pair)
+        far = max(far, *((found[kind] - expected[kind]).abs().max().item() for kind in KINDS))
     print(f"\nattention weights differ by at most {far:.1e}")
     assert far < 1e-4
 
@@ -177,12 +192,14 @@ def without_padding(tokens):
     return [[i for i in row if i != PAD_ID] for row in tokens.tolist()]
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_the_likeliest_words_of_200_pairs_are_those_of_pytorch(page, model, pairs):
     sources = [source for source, _ in pairs]
     wanted = without_padding(greedy_decode(model, pad(sources), **DECODING))
     assert written(page, "greedy", sources) == wanted
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("size", "alpha", "count"), [(4, 0.6, 200), (1, 0.6, 40), (2, 0.0, 40), (6, 2.0, 40)]
 )
@@ -201,6 +218,7 @@ def test_beams_find_what_they_find_in_pytorch(page, model, pairs, size, alpha, c
         assert scores == pytest.approx([p / n for p, n in zip(log_ps, lengths, strict=True)])
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_beams_that_find_no_end_give_the_best_unfinished_sentence(page, model, pairs):
     sources = [source for source, _ in pairs[:20]]
     wanted, log_p = beam_search(model, pad(sources), bos_id=BOS_ID, eos_id=EOS_ID, max_len=3)
@@ -242,14 +260,16 @@ def test_what_cannot_be_sampled_from_is_named(page, options, named):
 def test_a_token_is_drawn_as_often_as_its_probability_says(page):
     shares = [0.0, 0.5, 0.0, 0.3, 0.15, 0.05]
     call = """(shares) => Array.from({ length: 10000 }, (_, i) =>
-        decode.drawFrom(shares, (i + 0.5) / 10000))"""
+        numbers.drawFrom(shares, (i + 0.5) / 10000))"""
     drawn = torch.tensor(page.evaluate(call, shares)).bincount(minlength=6) / 10_000
     assert drawn.tolist() == pytest.approx(shares, abs=2e-4)
-    assert page.evaluate("decode.drawFrom([0, 0.25, 0.5, 0], 0.999999)") == 2  # sums are rounded
+    assert page.evaluate("numbers.drawFrom([0, 0.25, 0.5, 0], 0.999999)") == 2  # sums are rounded
 
 
 def test_the_generator_gives_the_same_even_numbers_from_the_same_seed(page):
-    call = "(seed) => { const r = decode.generator(seed); return Array.from({ length: 8000 }, r); }"
+    call = (
+        "(seed) => { const r = numbers.generator(seed); return Array.from({ length: 8000 }, r); }"
+    )
     drawn = [torch.tensor(page.evaluate(call, seed)) for seed in (0, 1, 2, 1)]
     assert torch.equal(drawn[1], drawn[3])
     for numbers in drawn:
@@ -260,11 +280,15 @@ def test_the_generator_gives_the_same_even_numbers_from_the_same_seed(page):
     assert torch.corrcoef(torch.stack(drawn[:3])).tril(-1).abs().max() < 0.04
 
 
+def test_the_largest_come_first_and_of_equals_the_first(page):
+    assert page.evaluate("numbers.order([1, 3, -Infinity, 1, 3, 2])") == [1, 4, 5, 0, 3, 2]
+
+
 def test_words_are_sampled_with_the_models_probabilities(page, model, pairs):
     source, n = pairs[0][0], 600
     call = """([source, limits, n]) => Array.from({ length: n }, (_, seed) =>
         decode.sample(translator, source, limits,
-            { temperature: 4, topK: 4, random: decode.generator(seed) })[0])"""
+            { temperature: 4, topK: 4, random: numbers.generator(seed) })[0])"""
     drawn = page.evaluate(call, [source, LIMITS | {"maxLen": 1}, n])
     with torch.inference_mode():
         logits = model(torch.tensor([source]), torch.tensor([[BOS_ID]]))[:, -1]
@@ -323,6 +347,7 @@ FAULTS = {
     "positions start at one": ("model", "state.length);", "state.length + 1);"),
     "an epsilon": ("parts", "1e-5", "1e-3"),
     "scores are not scaled": ("parts", " / Math.sqrt(width)", ""),
+    "powers of two in the softmax": ("../numbers", "Math.exp(score - most)", "2 ** (score - most)"),
 }
 
 
@@ -330,23 +355,31 @@ def with_fault(file, old, new):
     text = (SITE / "translator" / f"{file}.js").read_text(encoding="utf-8")
     assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {file}.js"
     body = text.replace(old, new)
-    return f"**/{file}.js", lambda route: route.fulfill(body=body, content_type="text/javascript")
+    return f"**/{Path(file).name}.js", lambda route: route.fulfill(
+        body=body, content_type="text/javascript"
+    )
+
+
+def distance_of_ten(page, wanted, pairs):
+    traces = page.evaluate(TRACES, [pairs[:10], LIMITS, False])
+    return distance(traces, wanted[:10], pairs[:10])
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
-def test_a_fault_in_the_code_is_seen(open_page, model, pairs, fault):
+def test_a_fault_in_the_code_is_seen(open_page, wanted, pairs, fault):
     page = open_page(*with_fault(*fault))
-    assert distance(page, model, pairs[:10]) > 1e-3
+    assert distance_of_ten(page, wanted, pairs) > 1e-3
 
 
-def test_the_sign_of_one_weight_is_seen(open_page, model, pairs):
+def test_the_sign_of_one_weight_is_seen(open_page, wanted, pairs):
     stored = bytearray(STORED.read_bytes())
     first = 8 + int.from_bytes(stored[:8], "little")  # of the first tensor, decoder…W_k.bias
     stored[first + 128 + 1] ^= 0x80  # decoder.layers.0.cross_attention.W_k.weight[0, 0]
     page = open_page("**/weights.safetensors", lambda route: route.fulfill(body=bytes(stored)))
-    assert distance(page, model, pairs[:10]) > 1e-3
+    assert distance_of_ten(page, wanted, pairs) > 1e-3
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_beams_that_share_their_cache_are_seen(open_page, model, pairs):
     page = open_page(*with_fault("model", "own: own.copy()", "own"))
     sources = [source for source, _ in pairs[:10]]
@@ -355,6 +388,23 @@ def test_beams_that_share_their_cache_are_seen(open_page, model, pairs):
     assert [best["tokens"] for best in found] != without_padding(wanted)
 
 
+def test_what_a_page_opens_with_is_what_the_model_in_it_writes(page):
+    told = translator_words()["opening"]
+    call = """([sentence, limits]) => {
+        const { ids, english, french } = words.default;
+        const source = new text.Vocabulary(english, ids.unk).encode(sentence).concat(ids.eos);
+        const tokens = decode.greedy(translator, source, limits);
+        const { steps } = decode.trace(translator, source, limits, tokens);
+        const cross = steps.map((s) => s.cross.map((layer) => layer.map((row) => [...row])));
+        return [source.map((id) => english[id]), tokens.map((id) => french[id]), cross];
+    }"""
+    source, target, cross = page.evaluate(call, [translator_words()["examples"][0], LIMITS])
+    assert (told["source"], told["target"]) == (source, target)
+    stored = torch.tensor([step["cross"] for step in told["steps"]])
+    torch.testing.assert_close(torch.tensor(cross), stored, rtol=0, atol=2e-5)
+
+
+@pytest.mark.usefixtures("unchecked")
 def test_the_head_to_begin_with_is_the_one_that_aligns_best():
     head = translator_words()["head"]
     assert head["right"] > 0.8
@@ -377,6 +427,7 @@ def grammar(page):
     return page
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_the_words_that_are_suggested_can_go_on_to_every_sentence_of_the_grammar(grammar):
     sentences = [
         [*pair.source]
@@ -411,9 +462,10 @@ def kinds_of_words():
     return kinds | {adjective.english: adjective.kinds for adjective in ADJECTIVES}
 
 
+@pytest.mark.usefixtures("unchecked")
 def test_sentences_by_chance_have_no_two_neighbours_that_the_grammar_does_not_have(grammar):
     call = """() => {
-        const random = decode.generator(1);
+        const random = numbers.generator(1);
         return Array.from({ length: 500 }, () => rules.random(random));
     }"""
     drawn = [sentence.split() for sentence in grammar.evaluate(call)]

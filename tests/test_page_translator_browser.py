@@ -1,9 +1,11 @@
 """The translator as a reader meets it, on a wide light screen and on a narrow dark one."""
 
-import time
+from itertools import count
 
 import pytest
+import torch
 
+from _ext.translator_files import translator_words
 from tests.test_page_translator import copy_translator, encoded, in_pytorch
 from tools.site_check import SCREENS, serve
 from transformer.book.translator import trained
@@ -12,7 +14,8 @@ from transformer.data.grammar.vocabularies import SOURCE_WORDS
 
 PAGE = """<!DOCTYPE html><html lang="en" data-theme="{scheme}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>Try</title>
-<link rel="icon" href="data:,"><link rel="stylesheet" href="translator/translator.css">
+<link rel="icon" href="data:,"><link rel="stylesheet" href="translator/room.css">
+<link rel="stylesheet" href="translator/translator.css">
 <script type="module" src="translator/view.js"></script>
 </head><body style="margin: 8px">{body}</body></html>"""
 FALLBACK = "<p>Here runs the translator.</p>"
@@ -25,6 +28,16 @@ FOCUSED = """() => {
     return words.textContent.trim();
 }"""
 WEIGHTS = "**/weights.safetensors"
+NUMBERS = count()
+# What has changed inside of a live region; what stands in one when it comes is not read out.
+LISTENED = """<script>
+window.said = [];
+const within = (node) => (node.nodeType === 1 ? node : node.parentElement);
+const region = (node) => within(node)?.closest("[role=status]");
+new MutationObserver((all) => said.push(...all.map(({ target }) => region(target)?.className)
+    .filter((name) => name !== undefined)))
+    .observe(document, { subtree: true, childList: true, characterData: true });
+</script>"""
 
 
 @pytest.fixture(scope="module")
@@ -42,41 +55,47 @@ def site(folder):
     server.server_close()
 
 
-@pytest.fixture(params=SCREENS, ids=lambda screen: f"{screen[0]}-{screen[1]}")
-def opened(request, browser, folder, site):
-    """Opens HTML; fails on an error, a request elsewhere, what is wider than the screen."""
+@pytest.fixture(scope="module", params=SCREENS, ids=lambda screen: f"{screen[0]}-{screen[1]}")
+def screen(request, browser):
     width, scheme = request.param
-    pages, wrong = [], []
+    context = browser.new_context(viewport={"width": width, "height": 844})
+    context.set_default_timeout(5000)
+    yield context.new_page(), scheme
+    context.close()
 
-    def open_(body, *, expected=(), reduced_motion="reduce", **options):
-        size = {"width": width, "height": 844}
-        page = browser.new_page(viewport=size, reduced_motion=reduced_motion, **options)
-        page.set_default_timeout(5000)
-        pages.append(page)
 
+@pytest.fixture
+def opened(screen, folder, site):
+    """Opens HTML; fails on an error, a request elsewhere, what is wider than the screen."""
+    page, scheme = screen
+    wrong = []
+    page.asked = []
+
+    def open_(body, *, expected=(), reduced_motion="reduce"):
         def note(what):
             if not any(part in what for part in expected):
                 wrong.append(what)
 
-        page.asked = []
-        page.on("pageerror", lambda error: note(f"throws {error}"))
-        page.on("console", lambda message: note(f"logs {message.text}"))
-        page.on("request", lambda r: page.asked.append(r.url))
-        page.route(
-            "**/page.html",
-            lambda route: route.fulfill(
-                body=PAGE.format(scheme=scheme, body=body), content_type="text/html"
-            ),
-        )
-        page.goto(site + "page.html")
+        listeners["pageerror"] = lambda error: note(f"throws {error}")
+        listeners["console"] = lambda message: note(f"logs {message.text}")
+        listeners["request"] = lambda r: page.asked.append(r.url)
+        for event, listener in listeners.items():
+            page.on(event, listener)
+        page.emulate_media(reduced_motion=reduced_motion)
+        name = f"page-{next(NUMBERS)}.html"  # a browser keeps what it has from one name
+        (folder / name).write_text(PAGE.format(scheme=scheme, body=body), encoding="utf-8")
+        page.goto(site + name)
         return page
 
+    listeners = {}
     yield open_
-    for page in pages:
-        if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
-            wrong.append("is wider than the screen")
-        wrong += [url for url in page.asked if not url.startswith((site, "data:"))]
-        page.close()
+    if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+        wrong.append("is wider than the screen")
+    for event, listener in listeners.items():
+        page.remove_listener(event, listener)
+    page.mouse.move(0, 0)
+    page.unroute_all()
+    wrong += [url for url in page.asked if not url.startswith((site, "data:"))]
     assert wrong == []
 
 
@@ -116,6 +135,46 @@ def test_a_sentence_is_translated_and_nothing_is_fetched_before(opened):
     page.get_by_role("radio", name="voit").wait_for()
     assert french(page) == "le chien voit le chat end"
     assert page.get_by_text("How each word is chosen").count() == 0
+
+
+def looks(page):
+    """For each French word the weights of all English ones, by choosing it."""
+    found = []
+    for word in page.locator("label.word").all():
+        word.click()
+        page.mouse.move(0, 0)
+        found.append(shares(page, "span.word"))
+    return torch.tensor(found)
+
+
+def test_a_small_one_opens_with_the_first_example_translated_and_fetches_nothing(opened):
+    page = opened(LISTENED + SMALL)
+    assert french(page) == "le chat noir dort end"
+    assert page.locator("span.word").count() == 5
+    made, says = states(page)
+    assert made.startswith("Written when this page was made.")
+    assert "To write dort, one of the model's heads looks at sleeps" in says.replace("\xa0", " ")
+    assert page.locator(".spoken").count() == 0
+    assert page.evaluate("said") == []
+    first = looks(page)
+    layer, head = (translator_words()["head"][name] for name in ("layer", "head"))
+    told = [step["cross"][layer][head] for step in translator_words()["opening"]["steps"]]
+    assert torch.equal(first, torch.tensor(told))
+    assert "To write end" in states(page)[1]
+    assert set(page.evaluate("said")) == {"says"}
+    assert not any(url.endswith("safetensors") for url in page.asked)
+    translate(page)
+    assert page.locator(".spoken").inner_text() == "le chat noir dort."
+    torch.testing.assert_close(looks(page), first, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "body", [FULL, SMALL.replace("data-", 'data-sentence="we sleep" data-', 1)]
+)
+def test_another_one_opens_without_a_translation(opened, body):
+    page = opened(body)
+    assert page.locator("label.word:visible, .says:visible").count() == 0
+    assert states(page)[0].startswith("The model, 453 kB, comes when you ask for it")
 
 
 def test_by_keyboard_alone(opened):
@@ -293,16 +352,21 @@ def test_chance_writes_another_sentence_and_shows_what_it_draws_from(opened):
     assert page.locator(".likely [aria-current]").count() == 1
 
 
-def test_words_come_one_by_one_unless_motion_is_reduced(opened):
-    moving = opened(SMALL, reduced_motion="no-preference")
-    seen = set()
-    moving.get_by_role("button", name="Translate").click()
-    end = time.monotonic() + 10
-    while len(seen) < 3 and time.monotonic() < end:
-        seen.add(moving.locator("label.word").count())
-    assert len(seen) >= 3
-    moving.get_by_role("radio", name="end").wait_for()
-    assert french(moving) == "le chat noir dort end"
+@pytest.mark.parametrize(
+    ("motion", "counts"), [("no-preference", [1, 2, 3, 4, 5]), ("reduce", [5])]
+)
+def test_words_come_one_by_one_unless_motion_is_reduced(opened, motion, counts):
+    page = opened(SMALL, reduced_motion=motion)
+    page.evaluate("""() => {
+        window.counts = [];
+        const french = document.querySelector("fieldset .words");
+        new MutationObserver(() => counts.push(french.children.length))
+            .observe(french, { childList: true });
+    }""")
+    page.get_by_role("button", name="Translate").click()
+    page.wait_for_function("counts.at(-1) === 5")
+    assert page.evaluate("counts") == counts
+    assert french(page) == "le chat noir dort end"
 
 
 def test_several_on_one_page_share_the_model_and_nothing_else(opened):
@@ -328,10 +392,16 @@ def test_room_is_kept_for_it_before_it_comes(opened, body):
     assert kept == pytest.approx(taken, rel=0.05)  # the site's letters are not this page's
 
 
-def test_without_scripts_the_fallback_stays(opened):
-    page = opened(SMALL, java_script_enabled=False)
-    assert page.get_by_text("Here runs the translator.").is_visible()
+def test_without_scripts_the_fallback_stays(browser, folder, site):
+    (folder / "still.html").write_text(PAGE.format(scheme="light", body=SMALL), encoding="utf-8")
+    page = browser.new_page(java_script_enabled=False)
+    page.goto(f"{site}still.html")
+    for width, _ in SCREENS:
+        page.set_viewport_size({"width": width, "height": 844})
+        assert page.get_by_text("Here runs the translator.").is_visible()
+        assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
     assert page.get_by_role("combobox").count() == 0
+    page.close()
 
 
 CONTRASTS = """() => {
@@ -362,7 +432,6 @@ def test_text_stands_out_from_its_paper_and_targets_are_large(opened):
     box(page).fill("the zebra")
     translate(page, "the black cat sleeps")
     page.evaluate("document.querySelector('span.word').style.setProperty('--share', 1)")
-    page.wait_for_timeout(300)  # a colour that changes
     box(page).fill("the zebra x")
     found = page.evaluate(CONTRASTS)
     assert len(found) > 30

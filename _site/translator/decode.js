@@ -1,6 +1,6 @@
 // From logits to sentences, as transformer/decoding does it (chapter 10).
 
-import { softmax } from "./parts.js";
+import { drawFrom, keepTopK, keepTopP, order, softmax } from "../numbers.js";
 
 /**
  * The ids { pad, bos, eos } and the longest sentence, maxLen, are `limits`. Each search returns
@@ -35,52 +35,6 @@ export function filtered(logits, { temperature = 1, topK, topP } = {}) {
     throw new Error(`topP must be above 0 and at most 1, got ${topP}`);
   const scaled = Float32Array.from(logits, (logit) => logit / temperature);
   return softmax(keepTopP(keepTopK(scaled, topK), topP));
-}
-
-function keepTopK(logits, k) {
-  if (k === undefined || k >= logits.length) return logits;
-  const lowest = Float32Array.from(logits).sort()[logits.length - k];
-  return logits.map((logit) => (logit < lowest ? -Infinity : logit));
-}
-
-/** The fewest that together reach p: one is dropped if the likelier ones reach p without it. */
-function keepTopP(logits, p) {
-  if (p === undefined) return logits;
-  const shares = softmax(logits);
-  const kept = new Float32Array(logits.length).fill(-Infinity);
-  let before = 0;
-  for (const i of order(shares)) {
-    if (before >= p) break;
-    kept[i] = logits[i];
-    before = Math.fround(before + shares[i]);
-  }
-  return kept;
-}
-
-/** The token at which the sum of the probabilities passes `share`, a number from 0 up to 1. */
-export function drawFrom(probabilities, share) {
-  let sum = 0;
-  let last = 0;
-  for (let i = 0; i < probabilities.length; i++) {
-    if (probabilities[i] === 0) continue;
-    sum += probabilities[i];
-    last = i;
-    if (share < sum) return i;
-  }
-  return last; // the sum was rounded down
-}
-
-/** Marsaglia's xorshift (2003) of 32 bits: the same numbers from the same seed. */
-export function generator(seed) {
-  let state = Math.imul(seed ^ 0x9e3779b9, 0x85ebca6b) || 1;
-  const next = () => {
-    state ^= state << 13;
-    state ^= state >>> 17;
-    state ^= state << 5;
-    return (state >>> 0) / 2 ** 32;
-  };
-  for (let i = 0; i < 16; i++) next(); // neighbouring seeds part
-  return next;
 }
 
 /**
@@ -130,11 +84,6 @@ function logSoftmax(logits) {
   const highest = Math.max(...logits);
   const sum = logits.reduce((total, logit) => total + Math.exp(logit - highest), 0);
   return logits.map((logit) => logit - highest - Math.log(sum));
-}
-
-/** The indices of `values`, the largest first; of equals, the first comes first. */
-export function order(values) {
-  return Array.from(values.keys()).sort((i, j) => values[j] - values[i]);
 }
 
 function indexOfMax(values) {

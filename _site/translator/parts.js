@@ -1,5 +1,7 @@
 // The parts of the model in plain loops. A vector is a Float32Array, a matrix an array of its rows.
 
+import { dot, softmax } from "../numbers.js";
+
 const EPSILON = 1e-5; // LayerNorm's
 
 /** A linear map: x W^T + b. The weights lie row after row, a row for each output. */
@@ -81,8 +83,8 @@ export class MultiHeadAttention {
     const taken = new Float32Array(query.length);
     const weights = [];
     for (let start = 0; start < query.length; start += width) {
-      const scores = keys.map((key) => dot(query, key, start, width) / Math.sqrt(width));
-      const shares = softmax(scores);
+      const scored = (key) => dot(query, key, start, width) / Math.sqrt(width);
+      const shares = softmax(Float32Array.from(keys, scored));
       shares.forEach((share, s) => {
         for (let i = start; i < start + width; i++) taken[i] += share * values[s][i];
       });
@@ -90,18 +92,4 @@ export class MultiHeadAttention {
     }
     return { out: this.output.of(taken), weights };
   }
-}
-
-function dot(a, b, start, width) {
-  let sum = 0;
-  for (let i = start; i < start + width; i++) sum += a[i] * b[i];
-  return sum;
-}
-
-/** The shares of e^score; a score of -∞ gets none. */
-export function softmax(scores) {
-  const highest = Math.max(...scores);
-  const powers = Float32Array.from(scores, (score) => Math.exp(score - highest));
-  const sum = powers.reduce((total, power) => total + power, 0);
-  return powers.map((power) => power / sum);
 }

@@ -1,7 +1,8 @@
 // How the next word is chosen: the controls for it, and the search that they ask for.
 
-import { beamSearch, filtered, generator, greedy, sample } from "./decode.js";
 import { button, labelled, make, newId, select } from "../elements.js";
+import { generator } from "../numbers.js";
+import { beamSearch, filtered, greedy, sample } from "./decode.js";
 
 const WAYS = [
   ["greedy", "the likeliest word"],

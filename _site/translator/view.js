@@ -1,7 +1,8 @@
 // The translator of chapter 9 in the page: fills each element of the class book-translator.
 
-import { generator, trace } from "./decode.js";
 import { button, labelled, make, newId, select } from "../elements.js";
+import { generator } from "../numbers.js";
+import { trace } from "./decode.js";
 import { Grammar } from "./grammar.js";
 import { Transformer } from "./model.js";
 import { Search } from "./search.js";
@@ -44,10 +45,21 @@ class Translator {
     this.search = new Search(() => this.started && this.translate(), host.dataset.search);
     this.written = new Written({ full, start: words.head });
     this.box.input.addEventListener("focus", () => this.#prepare());
-    host.replaceChildren(this.#build(full));
+    const section = this.#build(full);
     this.box.text = host.dataset.sentence ?? words.examples[0];
+    this.#open(full);
+    host.replaceChildren(section); // with all in it: nothing is read out before it is asked for
+  }
+
+  /** A small one opens with the first example, which was translated when the site was built. */
+  #open(full) {
+    const opens = !full && this.box.text === words.examples[0];
+    if (opens) this.written.open(words.opening);
+    const size = `${words.kilobytes} kB`;
     this.#say(
-      `The model, ${words.kilobytes} kB, comes when you ask for it, and runs in this page.`,
+      opens
+        ? `Written when this page was made. “Translate” runs the model here: ${size}.`
+        : `The model, ${size}, comes when you ask for it, and runs in this page.`,
     );
   }
 

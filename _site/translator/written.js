@@ -1,7 +1,7 @@
 // What was written: both sentences, where a head looked while it wrote a word, the likeliest words.
 
-import { order } from "./decode.js";
 import { labelled, make, newId, percent, select, shown } from "../elements.js";
+import { order } from "../numbers.js";
 
 const PAUSE = 220; // milliseconds between two words
 const SHOWN = 5; // likeliest words
@@ -48,7 +48,21 @@ export class Written {
    * model saw when it wrote target[t]: probabilities [id] and cross [layer][head][s]. `name(id)` is
    * the word of an id; `found` are sentences as [text, log-probability].
    */
-  show({ source, target, steps, name, found }) {
+  show(told) {
+    this.#begin(told);
+    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    return new Promise((done) => this.#write(0, still ? 0 : PAUSE, done)).then(() =>
+      this.#say(this.chosen, true),
+    );
+  }
+
+  /** Shows a translation at once, to begin with: what a page opens with is not read out. */
+  open(told) {
+    this.#begin(told);
+    this.#write(0, 0, () => this.#say(this.chosen, false));
+  }
+
+  #begin({ source, target, steps, name, found }) {
     clearTimeout(this.timer);
     Object.assign(this, { source, target, steps, name });
     this.element.hidden = false;
@@ -58,18 +72,14 @@ export class Written {
     this.group = newId();
     this.french.replaceChildren();
     this.says.replaceChildren();
-    const still = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    return new Promise((done) => this.#write(0, still ? 0 : PAUSE, done));
   }
 
   #write(t, pause, done) {
     this.french.append(this.#targetWord(this.target[t], t));
     const isEnd = this.target[t] === "<eos>" && t > 0;
     if (!isEnd) this.#choose(t, false);
-    if (t + 1 === this.target.length) {
-      this.#say(this.chosen, true);
-      done();
-    } else if (pause) this.timer = setTimeout(() => this.#write(t + 1, pause, done), pause);
+    if (t + 1 === this.target.length) done();
+    else if (pause) this.timer = setTimeout(() => this.#write(t + 1, pause, done), pause);
     else this.#write(t + 1, pause, done);
   }
 
@@ -91,8 +101,12 @@ export class Written {
 
   #spelled(word) {
     if (word !== "<eos>") return make("span", {}, word);
-    const end = this.full ? word : "end";
-    return make("span", { class: "end", title: "the end of the sentence" }, end);
+    return make("span", { class: "end", title: "the end of the sentence" }, this.#named(word));
+  }
+
+  /** A small one does not speak of <eos>. */
+  #named(word) {
+    return word === "<eos>" && !this.full ? "end" : word;
   }
 
   #choose(t, aloud) {
@@ -180,8 +194,8 @@ export class Written {
   #say(t, isNew) {
     const weights = this.#weights(t);
     const [first, second] = order(weights);
-    const at = (s) => [make("i", { lang: "en" }, this.source[s]), ` ${percent(weights[s])}`];
-    const word = (text) => make("i", { lang: "fr" }, text);
+    const word = (text, lang = "fr") => make("i", { lang }, this.#named(text));
+    const at = (s) => [word(this.source[s], "en"), ` ${percent(weights[s])}`];
     const sentence = this.target.filter((w) => w !== "<eos>").join(" ");
     const line = ["To write ", word(this.target[t]), `, ${this.#who()} at `, ...at(first)];
     if (weights[second] >= 0.005) line.push(", ", ...at(second));
