@@ -6,6 +6,7 @@ if (location.protocol === "file:") {
     line.append("serve the site with ", document.createElement("code"), " instead.");
     line.querySelector("code").append("make serve");
     part.append(line);
+    part.dataset.stopped = "";
     part.style.minHeight = 0; // no room is kept for what does not come
   }
 }

@@ -14,6 +14,7 @@ export function whenNear(selector, script, behind) {
     import(new URL(script, import.meta.url)).catch((error) => {
       for (const place of places) {
         place.append("This part could not be fetched; load the page again to try anew.");
+        place.dataset.stopped = "";
         place.style.minHeight = 0; // no room is kept for what does not come
       }
       throw error;

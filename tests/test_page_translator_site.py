@@ -133,7 +133,7 @@ def test_a_part_that_does_not_come_says_so(page, base):
     page.route("**/view.js", lambda route: route.abort())
     page.goto(f"{base}with.html")
     page.get_by_text("This part could not be fetched").wait_for()
-    said = page.locator(".book-translator").inner_text()
+    said = page.locator(".book-translator").inner_text()  # what is not seen is not in it
     assert said.startswith("Here runs the translator.")
     assert said.endswith("could not be fetched; load the page again to try anew.")
 
@@ -183,7 +183,7 @@ def test_other_editions_keep_what_stands_inside(built):
 
 def test_a_page_that_is_opened_as_a_file_says_why_nothing_runs(page, site):
     page.goto((site / "with.html").as_uri())
-    said = page.locator(".book-translator").inner_text()
+    said = page.locator(".book-translator").inner_text()  # what is not seen is not in it
     assert said.startswith("Here runs the translator.")
     assert said.endswith("serve the site with make serve instead.")
 

@@ -42,6 +42,17 @@ export class Grammar {
     return { words: new Map([...wanted].sort(inOrder)), complete: ends.has(before.length) };
   }
 
+  /** The place of the first word with which no sentence goes on; -1 if there is none. */
+  leaves(words) {
+    return words.findIndex((word, i) => !this.next(words.slice(0, i)).words.has(word));
+  }
+
+  /** Whether the word b stands right behind the word a in any sentence. */
+  joins(a, b) {
+    if (!this.pairs) edges(this.sentence, (this.pairs = new Set()), new Map());
+    return this.pairs.has(`${a} ${b}`);
+  }
+
   /** A sentence by chance; `random` returns numbers from 0 up to 1. */
   random(random) {
     return grown(this.sentence, random).join(" ");
@@ -189,4 +200,37 @@ function grown(tree, random) {
   let left = random() * tree.weights.reduce((sum, weight) => sum + weight, 0);
   const chosen = tree.oneOf.findIndex((_, i) => (left -= tree.weights[i]) < 0);
   return grown(tree.oneOf.at(chosen), random);
+}
+
+/**
+ * The words that a tree may begin and end with, and whether it may be empty. What may meet inside
+ * of it is added to `pairs`. `seen` keeps answers, for trees share parts.
+ */
+function edges(tree, pairs, seen) {
+  if (tree.word !== undefined) {
+    const word = new Set([tree.word]);
+    return { first: word, last: word, empty: false };
+  }
+  if (!seen.has(tree)) {
+    const parts = (tree.oneOf ?? tree.all).map((part) => edges(part, pairs, seen));
+    const nothing = { first: new Set(), last: new Set(), empty: !tree.oneOf };
+    seen.set(tree, parts.reduce(tree.oneOf ? either : (a, b) => joined(a, b, pairs), nothing));
+  }
+  return seen.get(tree);
+}
+
+const both = (a, b) => new Set([...a, ...b]);
+const either = (a, b) => ({
+  first: both(a.first, b.first),
+  last: both(a.last, b.last),
+  empty: a.empty || b.empty,
+});
+
+function joined(a, b, pairs) {
+  for (const left of a.last) for (const right of b.first) pairs.add(`${left} ${right}`);
+  return {
+    first: a.empty ? both(a.first, b.first) : a.first,
+    last: b.empty ? both(a.last, b.last) : b.last,
+    empty: a.empty && b.empty,
+  };
 }

@@ -5,16 +5,20 @@ import { generator } from "../numbers.js";
 import { beamSearch, filtered, greedy, sample } from "./decode.js";
 
 const WAYS = [
-  ["greedy", "the likeliest word"],
-  ["beams", "beam search"],
-  ["sampling", "by chance"],
+  ["greedy", "the likeliest word", ""],
+  ["beams", "beam search", " (chapter 10)"],
+  ["sampling", "by chance", " (chapter 10)"],
 ];
 const ALL = "all";
 
 export class Search {
-  /** `changed` is called when a control is; `way` is that which is chosen first. */
-  constructor(changed, way = "greedy") {
+  /**
+   * `changed` is called when a control is; `way` is that which is chosen first, and given in the
+   * chapter that explains all of them.
+   */
+  constructor(changed, way) {
     this.seed = 1;
+    this.explained = way !== undefined;
     this.way = WAYS.some(([name]) => name === way) ? way : "greedy";
     const counts = (...numbers) => numbers.map((n) => [n, n]);
     this.beamSize = select(counts(1, 2, 3, 4, 6, 8), 4);
@@ -34,6 +38,14 @@ export class Search {
   /** What a sample is drawn from; without sampling, the model's own probabilities. */
   probabilities(logits) {
     return filtered(logits, this.way === "sampling" ? this.#options() : {});
+  }
+
+  /** What reshapes the probabilities, in words; empty if nothing does. */
+  get reshaped() {
+    if (this.way !== "sampling") return "";
+    const { temperature, topK, topP } = this.#options();
+    const heat = temperature !== 1 && `temperature ${temperature.toFixed(1)}`;
+    return [heat, topK && `top-k ${topK}`, topP && `top-p ${topP}`].filter(Boolean).join(", ");
   }
 
   /** What is written, ids; and all sentences that beam search has found. */
@@ -90,10 +102,11 @@ export class Search {
 
   #ways(choose) {
     const name = newId();
-    const radios = WAYS.map(([way, text]) => {
+    const radios = WAYS.map(([way, text, where]) => {
       const radio = make("input", { type: "radio", name, value: way, checked: way === this.way });
       radio.addEventListener("change", () => choose(way));
-      return make("label", { class: "way" }, radio, text);
+      const words = this.explained ? text : text + where;
+      return make("label", { class: "way" }, radio, words);
     });
     return make("div", { class: "ways" }, ...radios);
   }

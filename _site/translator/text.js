@@ -24,7 +24,10 @@ export class Vocabulary {
   }
 }
 
-/** What the grammar writes has small letters and no full stop. */
+/** What the grammar writes has small letters, and no marks behind words. */
 export function plain(text) {
-  return text.toLowerCase().replace(/[\s.!?]+$/, "");
+  return text
+    .toLowerCase()
+    .replace(/[.,;:!?]+(?=\s|$)/g, "")
+    .trimEnd();
 }

@@ -12,6 +12,7 @@ import words from "./words.js";
 import { Written } from "./written.js";
 
 const WEIGHTS = new URL("weights.safetensors", import.meta.url);
+const NAME = "The translator of chapter 9";
 const { ids, english } = words;
 const vocabulary = new Vocabulary(english, ids.unk);
 const limits = { ...ids, maxLen: words.maxLen };
@@ -38,7 +39,8 @@ class Translator {
     const full = host.dataset.size === "full";
     this.random = generator(Date.now());
     this.tried = 0;
-    this.box = new WordBox({ next: nextWords, changed: (text) => this.#judge(text) });
+    const finished = (typed) => theGrammar().next(typed).complete;
+    this.box = new WordBox({ next: nextWords, finished, changed: (text) => this.#judge(text) });
     this.note = make("p", { class: "note", id: newId() });
     this.box.input.setAttribute("aria-describedby", this.note.id);
     this.state = make("p", { class: "state", role: "status" });
@@ -48,7 +50,8 @@ class Translator {
     const section = this.#build(full);
     this.box.text = host.dataset.sentence ?? words.examples[0];
     this.#open(full);
-    host.replaceChildren(section); // with all in it: nothing is read out before it is asked for
+    const leads = host.querySelectorAll(":scope > .part-lead"); // the chapter's words about it
+    host.replaceChildren(...leads, section); // with all in it: nothing is read out before it is asked
   }
 
   /** A small one opens with the first example, which was translated when the site was built. */
@@ -76,7 +79,8 @@ class Translator {
     more.append(button("Another sentence", () => this.#another()));
     if (full) more.append(button("Clear", () => this.#clear()));
     form.append(this.note, more);
-    const section = make("section", { class: "translator", "aria-label": "Translator" }, form);
+    const section = make("section", { class: "translator", "aria-label": NAME });
+    section.append(make("p", { class: "name", "aria-hidden": "true" }, NAME), form);
     if (full) section.append(this.search.element);
     section.append(this.state, this.written.element);
     return section;
@@ -86,6 +90,7 @@ class Translator {
     const options = words.examples.map((sentence) => [sentence, sentence]);
     const list = select([["", "choose …"], ...options], "");
     list.addEventListener("change", () => list.value && this.#take(list.value));
+    this.examples = list;
     return labelled("Example", list);
   }
 
@@ -103,10 +108,19 @@ class Translator {
   #clear() {
     this.box.text = "";
     this.box.input.focus();
+    this.#forget("Write a sentence, or choose an example.");
   }
 
-  /** Which words the model does not know, and whether it has learnt such sentences. */
+  /** Nothing is asked any more, so no old translation stays. */
+  #forget(why) {
+    this.asked = undefined;
+    this.written.clear();
+    this.#say(why);
+  }
+
+  /** Which words the model does not know. */
   #judge(text) {
+    if (this.examples) this.examples.value = words.examples.includes(text) ? text : "";
     const typed = split(plain(text));
     const begun = !/\s$/.test(text) && document.activeElement === this.box.input;
     const strange = typed.filter((word, i) => {
@@ -135,8 +149,10 @@ class Translator {
     this.#say(`The model could not be fetched (${message}). “Translate” tries again.`);
   }
 
-  #say(text) {
-    if (this.state.textContent !== text) this.state.textContent = text;
+  #say(...parts) {
+    const line = make("span", {}, ...parts);
+    if (this.state.textContent !== line.textContent)
+      this.state.replaceChildren(...line.childNodes);
   }
 
   async translate() {
@@ -145,7 +161,7 @@ class Translator {
     const typed = split(text);
     this.#mark(this.unknown);
     const refusal = this.#refusal(typed);
-    if (refusal) return this.#say(refusal);
+    if (refusal) return this.#forget(refusal);
     const asked = (this.asked = {});
     this.#say(`Fetching the model, ${words.kilobytes} kB …`);
     const model = await load().catch((error) => this.#fail(error));
@@ -177,23 +193,29 @@ class Translator {
         .filter((id) => id !== ids.eos)
         .map(name)
         .join(" ");
-    this.#say(this.#about(typed, took));
+    this.#say(`Written in ${Math.max(1, Math.round(took))} ms. `, ...whatIsNew(typed));
     return this.written.show({
       source: source.map((id) => english[id]),
       target: tokens.map(name),
       steps,
       name,
-      found: found?.map((beam) => [sentence(beam.tokens), beam.logP]),
+      found: found?.map(({ tokens, ...scored }) => ({ text: sentence(tokens), ...scored })),
+      reshaped: this.search.reshaped,
     });
   }
+}
 
-  #about(typed, milliseconds) {
-    const learnt = theGrammar().next(typed).complete;
-    const time = `Written in ${Math.max(1, Math.round(milliseconds))} ms.`;
-    return learnt
-      ? time
-      : `${time} The grammar that it has learnt from does not write this sentence: it is of a new kind for the model.`;
-  }
+/** Where a sentence is none of those that the model has learnt from: words that never meet, or here. */
+function whatIsNew(typed) {
+  const learnt = theGrammar();
+  if (learnt.next(typed).complete) return [];
+  const cited = (part) => [make("i", { lang: "en" }, part.join(" ")), "."];
+  const at = learnt.leaves(typed);
+  if (at < 0) return ["In training, no sentence ends after ", ...cited(typed)];
+  const pair = typed.slice(at - 1, at + 1);
+  if (at > 0 && !learnt.joins(...pair))
+    return ["In training, the model has never met ", ...cited(pair)];
+  return ["In training, no sentence begins with ", ...cited(typed.slice(0, at + 1))];
 }
 
 function theGrammar() {

@@ -6,10 +6,12 @@ import { plain, split } from "./text.js";
 export class WordBox {
   /**
    * `next(words, begun)` maps what may follow these words to its kinds; `begun` is the beginning of
-   * what is being typed. `changed(text)` is called after each change.
+   * what is being typed. `changed(text)` is called after each change. Where `finished(words)`, a
+   * click opens no list.
    */
-  constructor({ next, changed }) {
+  constructor({ next, changed, finished }) {
     this.next = next;
+    this.finished = finished;
     this.changed = changed;
     this.options = [];
     this.active = -1;
@@ -59,7 +61,9 @@ export class WordBox {
       this.changed(input.value);
       this.#open();
     });
-    input.addEventListener("click", () => this.#open());
+    input.addEventListener("click", () => {
+      if (!this.finished(split(plain(this.text)))) this.#open();
+    });
     input.addEventListener("blur", () => this.close());
     input.addEventListener("keydown", (event) => this.#press(event));
     list.addEventListener("pointerdown", (event) => event.preventDefault()); // the box keeps focus

@@ -6,9 +6,14 @@ import { order } from "../numbers.js";
 const PAUSE = 220; // milliseconds between two words
 const SHOWN = 5; // likeliest words
 const MEAN = "mean";
+const NAMED = ["first", "second", "third", "fourth", "fifth", "sixth"];
+
+/** Counted from 0, as everywhere in the book: "1, the second". */
+const layerName = (i, before = ", ", after = "") =>
+  NAMED[i] ? `${i}${before}the ${NAMED[i]}${after}` : `${i}`;
 
 export class Written {
-  /** `full` has everything to choose; else one head is shown, `start`, with layer and head from 0. */
+  /** `full` has all to choose; else one look is shown, `start`: a layer, and a head or "mean". */
   constructor({ full, start }) {
     this.full = full;
     this.start = start;
@@ -21,23 +26,28 @@ export class Written {
       "aria-label": "English",
     });
     this.french = make("div", { class: "words", lang: "fr" });
+    this.sentence = make("p", { class: "sentence", lang: "fr" });
     this.says = make("p", { class: "says", role: "status" });
     this.likely = make("ol", { class: "likely" });
     this.likelyTitle = make("p", { class: "title" });
     this.found = make("ol", { class: "found" });
-    this.foundTitle = make("p", { class: "title" }, "Sentences that the beams have set aside");
+    const best = "Sentences that the beams have set aside, the best score first";
+    this.foundTitle = make("p", { class: "title" }, best);
     this.element = this.#build();
   }
 
   #build() {
     const legend = make("legend", { class: "title" }, "French: choose a word");
     const french = make("fieldset", {}, legend, this.french);
-    const title = make("p", { class: "title" }, "English: where it looks");
-    const element = make("div", { class: "written" }, title, this.english, french, this.says);
+    const looks = this.full ? "where the decoder's cross-attention looks" : "where it looks";
+    const title = make("p", { class: "title" }, `English: ${looks}`);
+    const element = make("div", { class: "written" }, title, this.english, french);
+    element.append(this.sentence, this.says);
     element.hidden = true;
     if (!this.full) return element;
     const heads = make("div", { class: "knobs" });
-    heads.append(labelled("Layer", this.layer), labelled("Head", this.head));
+    heads.append(labelled("Decoder layer, counted from 0", this.layer));
+    heads.append(labelled("Head, counted from 0", this.head));
     heads.addEventListener("change", () => this.#choose(this.chosen, true));
     element.append(heads, this.likelyTitle, this.likely, this.foundTitle, this.found);
     return element;
@@ -46,7 +56,8 @@ export class Written {
   /**
    * Shows a translation word by word. `source` and `target` are words; `steps[t]` holds what the
    * model saw when it wrote target[t]: probabilities [id] and cross [layer][head][s]. `name(id)` is
-   * the word of an id; `found` are sentences as [text, log-probability].
+   * the word of an id; `found` are sentences as { text, logP, score }; `reshaped` says in words what
+   * has reshaped the probabilities.
    */
   show(told) {
     this.#begin(told);
@@ -62,23 +73,35 @@ export class Written {
     this.#write(0, 0, () => this.#say(this.chosen, false));
   }
 
-  #begin({ source, target, steps, name, found }) {
+  /** Nothing is shown any more; a small one keeps its room. */
+  clear() {
     clearTimeout(this.timer);
-    Object.assign(this, { source, target, steps, name });
+    this.element.classList.add("nothing");
+    if (this.full) this.element.hidden = true;
+  }
+
+  #begin({ source, target, steps, name, found, reshaped }) {
+    clearTimeout(this.timer);
+    Object.assign(this, { source, target, steps, name, reshaped, byReader: false });
     this.element.hidden = false;
+    this.element.classList.remove("nothing");
     this.#fillChoices(steps[0].cross);
     this.english.replaceChildren(...source.map((word) => this.#sourceWord(word)));
     this.#showFound(found);
     this.group = newId();
     this.french.replaceChildren();
+    this.sentence.replaceChildren();
     this.says.replaceChildren();
   }
 
   #write(t, pause, done) {
     this.french.append(this.#targetWord(this.target[t], t));
     const isEnd = this.target[t] === "<eos>" && t > 0;
-    if (!isEnd) this.#choose(t, false);
-    if (t + 1 === this.target.length) done();
+    if (!isEnd && !this.byReader) this.#choose(t, false);
+    if (t + 1 === this.target.length) {
+      this.sentence.textContent = this.#text();
+      done();
+    }
     else if (pause) this.timer = setTimeout(() => this.#write(t + 1, pause, done), pause);
     else this.#write(t + 1, pause, done);
   }
@@ -91,7 +114,10 @@ export class Written {
   #targetWord(word, t) {
     const radio = make("input", { type: "radio", name: this.group, value: t });
     const label = make("label", { class: "word" }, radio, this.#spelled(word));
-    radio.addEventListener("change", () => this.#choose(t, true));
+    radio.addEventListener("change", () => {
+      this.byReader = true;
+      this.#choose(t, true);
+    });
     label.addEventListener("pointerenter", ({ pointerType }) => {
       if (pointerType === "mouse") this.#look(t);
     });
@@ -138,12 +164,15 @@ export class Written {
 
   #showLikely(t) {
     const { probabilities } = this.steps[t];
-    const ids = order(probabilities).slice(0, SHOWN);
+    const ids = order(probabilities)
+      .filter((id) => probabilities[id] > 0)
+      .slice(0, SHOWN);
     const written = this.target[t];
     if (!ids.some((id) => this.name(id) === written))
       ids.push(probabilities.findIndex((_, id) => this.name(id) === written));
     const before = this.target.slice(0, t).join(" ") || "the start";
-    this.likelyTitle.replaceChildren("Likeliest after ", make("i", { lang: "fr" }, before));
+    const how = this.reshaped ? `, reshaped by ${this.reshaped}` : "";
+    this.likelyTitle.replaceChildren("Likeliest after ", make("i", { lang: "fr" }, before), how);
     this.likely.replaceChildren(
       ...ids.map((id) => {
         const word = this.name(id);
@@ -162,13 +191,12 @@ export class Written {
 
   #showFound(found = []) {
     this.foundTitle.hidden = this.found.hidden = found.length === 0;
-    const row = ([text, logP]) => {
-      return make(
-        "li",
-        {},
-        make("span", { lang: "fr" }, text),
-        ` (log-probability ${shown(logP, 2)})`,
-      );
+    const row = ({ text, logP, score }) => {
+      const p = Math.exp(logP);
+      const chance = p < 0.0005 ? "probability under 0.001" : `probability ${shown(p, 3)}`;
+      const numbers = [chance, `log-probability ${shown(logP, 3)}`];
+      if (score !== logP) numbers.push(`score ${shown(score, 3)}`);
+      return make("li", {}, make("span", { lang: "fr" }, text), ` (${numbers.join(", ")})`);
     };
     this.found.replaceChildren(...found.map(row));
   }
@@ -176,18 +204,22 @@ export class Written {
   #fillChoices(cross) {
     const filled = (list, options) => {
       const { value } = list;
-      list.replaceChildren(...options.map((i) => make("option", { value: i }, i)));
+      list.replaceChildren(...options.map(([i, text]) => make("option", { value: i }, text)));
       list.value = value;
     };
-    filled(this.layer, [...cross.keys()]);
-    filled(this.head, [...cross[0].keys(), MEAN]);
+    filled(this.layer, [...cross.keys()].map((i) => [i, layerName(i)]));
+    filled(this.head, [...[...cross[0].keys()].map((i) => [i, i]), [MEAN, "mean of all"]]);
   }
 
   #who() {
-    if (!this.full) return "one of the model's heads looks";
-    const { layer, head } = this;
-    if (head.value === MEAN) return `the heads of layer ${layer.value} together look`;
-    return `head ${head.value} of layer ${layer.value} looks`;
+    if (!this.full) return "it looks";
+    const layer = layerName(this.layer.value, " (", ")");
+    if (this.head.value === MEAN) return `the heads of layer ${layer} together look`;
+    return `head ${this.head.value} of layer ${layer} looks`;
+  }
+
+  #text() {
+    return this.target.filter((word) => word !== "<eos>").join(" ");
   }
 
   /** What is seen, in words: the sentence, when it is new, and where the chosen word looks. */
@@ -196,11 +228,10 @@ export class Written {
     const [first, second] = order(weights);
     const word = (text, lang = "fr") => make("i", { lang }, this.#named(text));
     const at = (s) => [word(this.source[s], "en"), ` ${percent(weights[s])}`];
-    const sentence = this.target.filter((w) => w !== "<eos>").join(" ");
     const line = ["To write ", word(this.target[t]), `, ${this.#who()} at `, ...at(first)];
     if (weights[second] >= 0.005) line.push(", ", ...at(second));
     line.push(".");
-    const spoken = make("span", { class: "spoken", lang: "fr" }, `${sentence}. `);
+    const spoken = make("span", { class: "spoken", lang: "fr" }, `${this.#text()}. `);
     this.says.replaceChildren(...(isNew ? [spoken] : []), ...line);
   }
 }
