@@ -1,30 +1,26 @@
-"""At a page's foot: the next chapter, with the question that it answers."""
+"""At a page's foot: the next chapter, with the question that the front page's map gives to it."""
 
 import re
 from html import escape
+from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
 from _ext.formulas import mathml
 
-QUESTION = re.compile(r"[^.?!]*\?")
+ROW = re.compile(r"^\| \d+ \| \[[^]]+\]\((\S+)\.ipynb\) \| (.+) \|$", re.MULTILINE)
+FORMULA = re.compile(r"\$(.+?)\$")
 
 
-def first_question(paragraph: nodes.paragraph) -> str:
-    """The first sentence of a paragraph that asks, as HTML; nothing if none does."""
-    found = QUESTION.search(paragraph.astext().removeprefix("The question."))
-    asked = escape(found[0].strip("\n ”)")) if found else ""
-    formulas = {math.astext() for math in paragraph.findall(nodes.math)}
-    for tex in sorted(formulas, key=len, reverse=True):  # one may stand in another
-        asked = asked.replace(escape(tex), mathml(tex))
-    return asked
+def questions(front: str) -> dict[str, str]:
+    """The question of each page in the map, as HTML."""
 
+    def as_html(asked: str) -> str:
+        parts = FORMULA.split(asked)
+        return "".join(mathml(p) if i % 2 else escape(p) for i, p in enumerate(parts))
 
-def note_question(app: Sphinx, doctree: nodes.document) -> None:
-    for paragraph in doctree.findall(nodes.paragraph):
-        if "book-question" in paragraph["classes"]:
-            app.env.metadata[app.env.docname]["question"] = first_question(paragraph)
+    return {page: as_html(asked) for page, asked in ROW.findall(front)}
 
 
 def ask(
@@ -32,12 +28,12 @@ def ask(
 ) -> None:
     """Adds the next chapter's question to the link to it; ``next_title`` is the theme's."""
     _, _, following = getattr(app.builder, "relations", {}).get(page, (None, None, None))
-    if following and (asked := app.env.metadata[following].get("question")):
+    front = Path(app.srcdir) / f"{app.config.root_doc}.md"
+    if asked := questions(front.read_text(encoding="utf-8")).get(following):
         title = context["next"]["title"]
         context["next_title"] = f'{title} <span class="book-asked">{asked}</span>'
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("doctree-read", note_question, priority=600)  # after book_site has found it
     app.connect("html-page-context", ask)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

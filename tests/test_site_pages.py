@@ -25,8 +25,9 @@ from _ext.lean_pages import (
     with_names,
     with_sizes,
 )
-from _ext.next_page import first_question
+from _ext.next_page import questions
 from _ext.ticks import set_ticks
+from tools.chapters import CHAPTERS, ROOT
 
 
 def leaned(css, *known, ours=False):
@@ -371,21 +372,15 @@ def test_a_claim_that_stands_twice_is_an_error():
         set_ticks(App("chapters/01_x"), chapter("✓ a\n", "✓ a\n"))
 
 
-@pytest.mark.parametrize(
-    ("text", "asked"),
-    [
-        ("The question. It reads. What gets lost? And why?", "What gets lost?"),
-        ("(Masked attention is attention with masks.) How do a & b fit?", "How do a &amp; b fit?"),
-        ("It says “the dog”. What, or who?", "What, or who?"),
-        ("Nothing is asked.", ""),
-    ],
-)
-def test_the_next_chapter_asks_the_first_question_of_its_head(text, asked):
-    assert first_question(nodes.paragraph("", text)) == asked
+def test_the_next_chapter_asks_what_the_front_pages_map_asks():
+    front = (ROOT / "intro.md").read_text(encoding="utf-8")
+    asked = questions(front)
+    assert list(asked) == [f"chapters/{path.stem}" for path in CHAPTERS]
+    assert all(question.endswith("?") for question in asked.values())
+    assert asked["chapters/10_decoding"] == "How does it write?"
+    why = asked["chapters/04_scaling_and_masks"]
+    assert why == f"Why divide by {mathml(chr(92) + 'sqrt{d_k}')}, and who may look at whom?"
 
 
-def test_a_formula_in_the_next_chapters_question_is_set():
-    paragraph = nodes.paragraph("", "", nodes.Text("A key. Why "))
-    root, size = r"\sqrt{d_k}", "d_k"
-    paragraph += [nodes.math("", size), nodes.Text(" in "), nodes.math("", root), nodes.Text("?")]
-    assert first_question(paragraph) == f"Why {mathml(size)} in {mathml(root)}?"
+def test_what_the_map_asks_is_text_and_no_html():
+    assert questions("| 1 | [A](a.ipynb) | Is a < b? |") == {"a": "Is a &lt; b?"}

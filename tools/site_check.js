@@ -7,6 +7,8 @@ async (patience) => {
   const called = (element) => element.cloneNode().outerHTML.replace(/<\/.*/, "").slice(0, 120);
 
   for (const fold of all("details")) fold.open = true;
+  // what is far from the screen is looked at, too
+  for (const section of all("section")) section.style.contentVisibility = "visible";
   for (const part of all(".book-translator, .book-living")) {
     const end = performance.now() + patience;
     part.scrollIntoView({ behavior: "instant" });
