@@ -89,6 +89,14 @@ def test_the_random_scores_and_medians_are_those_of_chapter_4():
     ]
     scores = numbers_in("slopes.js", "SCORES = (.*?);").float()
     torch.testing.assert_close(scores, torch.stack(drawn), rtol=0, atol=6e-5)
+    halves = []
+    for n in range(11):  # by logarithms: 1 - a may be rounded to 0
+        e = names["random_scores"](2**n, n_keys=8).double()
+        others = e[:, :-1].logsumexp(dim=-1)
+        slope = (e[:, -1] - others).sigmoid() * (others - e[:, -1]).sigmoid()
+        halves.append(slope.quantile(torch.tensor([0.25, 0.75], dtype=torch.float64)))
+    stored = numbers_in("slopes.js", "HALVES = (.*?);")
+    torch.testing.assert_close(stored, torch.stack(halves), rtol=1e-3, atol=0)
     for name, power in (("one", 0), ("root", 0.5), ("width", 1)):
         medians = [names["slopes_at"](2**n, 2 ** (n * power)).median() for n in range(11)]
         stored = numbers_in("slopes.js", rf"{name}: (\[.*?\])")

@@ -237,12 +237,15 @@ def test_what_is_said_about_the_cuts_is_true_in_every_setting(call):
             assert found["holds"] == ((by_k, by_p) == ([2, 2], [1, 4]))
             verbatim += 1
         else:
-            words = f"{k} word{'' if k == 1 else 's'}"
+            words = f"{k} word{'' if k == 1 else 's'} of each"
             fewer = f"top-p {enough:.2f} keeps fewer of the peaked one"
-            assert found["text"] == f"top-k {k} keeps {words} of both; {fewer}"
+            assert found["text"] == f"top-k {k} keeps {words}; {fewer}"
             assert found["holds"] == (by_k == [k, k] and by_p[0] < by_p[1])
         assert found["because"] == (
-            f"Each cut alone, at τ = {state['tau']:.2f}. Peaked: top-k keeps {by_k[0]}, "
+            f"Judged, each alone, at τ = {state['tau']:.2f}: "
+            f"{'the chapter’s ' if state['k'] == 5 else ''}top-k {k}, "
+            f"{'the chapter’s ' if state['enough'] == 1 else ''}top-p {enough:.2f}. "
+            f"Peaked: top-k keeps {by_k[0]}, "
             f"top-p {by_p[0]}. Flat: top-k keeps {by_k[1]}, top-p {by_p[1]}."
         )
     assert verbatim == 4  # each of the two, set or left alone
@@ -264,6 +267,9 @@ def test_draws_are_tested_where_there_are_enough_of_them(call):
         assert found["holds"] is (None if 3 * error > 0.015 else True)
         assert "1.5 points" in found["because"]
         assert found["because"].startswith("Not tested") == (found["holds"] is None)
+        if found["holds"] is None:  # no share can be farther off than from p to 0, or to 1
+            off = int(re.search(r"off by (\d+) points by chance", found["because"])[1])
+            assert 1.5 < off <= 100 * max(max(each, 1 - each) for each in p)
         sure = "as good as certain" in found["because"]
         assert sure == (found["holds"] is True and max(p) > 0.9995)
 
@@ -330,6 +336,9 @@ def test_what_is_said_about_a_search_is_true_in_every_setting(call):
         if state["table"] == "empty":
             expected = few != "" and (more != "" if penalised else more == "")
         assert one["holds"] == expected
+        now = few if few == more else None
+        assert ("likeliest" in one["because"]) == (state["table"] == "seven" and more == likeliest)
+        assert one["because"].endswith(", now the likeliest.") == (now == likeliest == "la reine")
         assert one["text"].startswith(f"α = {alpha:.1f}: three and four") == penalised
         seen.add((state["table"], penalised, one["holds"], two["holds"]))
     assert {(True, True), (True, False)} < {each[1:3] for each in seen}

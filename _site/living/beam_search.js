@@ -16,6 +16,7 @@ export const TABLES = {
       elle: { dort: 1 },
     },
     word: "elle",
+    first: "elle dort", // the likeliest in the chapter
     claim: "2 beams miss the likeliest of seven sentences and 3 find it",
     compared: [2, 3],
     holds: (two, three, best) => two !== best && three === best,

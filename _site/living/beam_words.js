@@ -21,11 +21,13 @@ export function checkClaim(state) {
   const words = found.map((one) => one.words);
   const penalised = cured && state.alpha > 0;
   const [best] = sentences(tableWith(state.table, state.share));
+  const likeliest = best.words === TABLES[state.table].first ? "the likeliest" : "now the likeliest";
+  const isBest = state.table === "seven" && words[1] === best.words;
   const helped = `α = ${shown(state.alpha, 1)}: three and four beams return a sentence of 27`;
   return {
     text: penalised ? helped : claim,
     holds: penalised ? cured(...words) : holds(...words, best.words),
-    because: `${each}.`,
+    because: isBest ? `${each}, ${likeliest}.` : `${each}.`,
   };
 }
 

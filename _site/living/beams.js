@@ -5,6 +5,10 @@ import { END, fate, last, layout, said, score, sentences, TABLES, tableWith } fr
 import { checkClaim, checkFound, find, nSteps, tell } from "./beam_words.js";
 import { Figure, range } from "./living.js";
 
+const CAPTIONS = [
+  "ringed: the answer; bold: the likeliest",
+  "crossed out: dropped; dashed: not computed",
+];
 const TOP = 22; // the line over the tree
 const END_AT = 302; // where the column of scores begins
 /** The height of a row, and where the columns of words begin and how wide they are. */
@@ -71,11 +75,12 @@ function draw(d, now) {
   const [{ nodes, rows }, found] = [layout(follows), find(now)];
   const best = sentences(follows)[0].p - 1e-12;
   const style = STYLE[now.table];
-  d.resize(TOP + rows * style.high + 22);
+  d.resize(TOP + rows * style.high + 38);
   d.text(2, 8, "in %: all words so far", { anchor: "start", quiet: true });
   d.text(348, 8, now.alpha ? "<eos>: score" : "<eos>: log P", { anchor: "end", quiet: true });
-  const caption = "ringed: the answer; bold: the likeliest";
-  d.text(348, TOP + rows * style.high + 12, caption, { anchor: "end", quiet: true });
+  CAPTIONS.forEach((caption, i) =>
+    d.text(348, TOP + rows * style.high + 12 + 16 * i, caption, { anchor: "end", quiet: true }),
+  );
   const fates = new Map(nodes.map((node) => [node, fate(node.words, found, now.step)]));
   for (const node of nodes)
     for (const child of node.children) {
@@ -108,7 +113,9 @@ function settled() {
 
 export function start(host) {
   const state = { table: "seven", share: 0.25, K: 3, alpha: 0, step: 3 };
-  const figure = new Figure(host, { title: "Search with beams", state, settle: settled() });
+  const invite = "Set K to 2; then make elle likelier until it is found.";
+  const settle = settled();
+  const figure = new Figure(host, { title: "Search with beams", invite, state, settle });
   const tables = [
     ["seven", "seven sentences, Figure 10.2"],
     ["empty", "27 and the empty one, Figure 10.5"],

@@ -90,22 +90,27 @@ export function said(state) {
   const [early, late] = scores(state).map(({ rotary }) => rotary);
   const [before, after] = apart(early, late);
   const where = `Query at ${state.m + state.start}, key ${side(state.back)}: the score`;
-  if (!state.start) return `${where} is ${after}.`;
-  return alike(early, late)
-    ? `${where} stays ${after}.`
-    : `${where} changes from ${before} to ${after}.`;
+  const moved = `The query moved to position ${state.m}: no key stands before 0. `;
+  const does = !state.start
+    ? `is ${after}`
+    : alike(early, late)
+      ? `stays ${after}`
+      : `changes from ${before} to ${after}`;
+  return `${state.moved ? moved : ""}${where} ${does}.`;
 }
 
 const side = (n) => (n === 0 ? "at the same place" : `${Math.abs(n)} ${n > 0 ? "back" : "ahead"}`);
 
 export function start(host) {
-  const state = { m: 2, back: 1, start: 4, clock: "0", turn: "both" };
+  const state = { m: 2, back: 1, start: 4, clock: "0", turn: "both", moved: false };
   let [asked, settled] = [state.m, state.m]; // a far key moves the query, as long as it is far
   const settle = (now) => {
     if (now.m !== settled) asked = now.m;
     now.m = settled = Math.max(asked, now.back);
+    now.moved = now.m !== asked;
   };
-  const figure = new Figure(host, { title: "Turn the query and the key", state, settle });
+  const invite = "Let the sentence begin later; then turn the query alone.";
+  const figure = new Figure(host, { title: "Turn the query and the key", invite, state, settle });
   figure.slider(
     "start",
     "the sentence begins later, by",

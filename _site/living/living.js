@@ -5,11 +5,25 @@ import { Drawing } from "./drawing.js";
 
 const PAUSE = 400; // ms without a change, after which the line is read out
 
-/** In two figures, however small: 0.067, or 5·10⁻²⁰. */
+/** In two figures, however small: 0.067, or 4.9·10⁻²⁰. */
 export function tiny(value) {
-  if (value === 0 || value >= 0.001) return shown(value, value >= 0.1 ? 2 : 3);
-  const [digits, power] = value.toExponential(0).split("e-");
+  if (value === 0 || value >= 0.001)
+    return shown(value, value === 0 || value >= 0.1 ? 2 : value >= 0.01 ? 3 : 4);
+  const [digits, power] = value.toExponential(1).split("e-");
   return `${digits}·10⁻${[...power].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
+}
+
+/** Which claims broke and which hold again, for those who do not see the marks. */
+export function news(before, now) {
+  const name = (i) => (now.length === 1 ? "The claim" : `The ${["first", "second"][i]} claim`);
+  const turned = (to, words) =>
+    now.map((holds, i) => (holds === to && before[i] !== to ? words(name(i), before[i]) : ""));
+  const broke = (claim, was) => `✗ ${claim} ${was ? "no longer holds" : "does not hold"}. `;
+  const mended = (claim, was) => (was === false ? `✓ ${claim} holds again. ` : "");
+  const all = now.length > 1 && before.includes(false) && now.every((holds) => holds === true);
+  const good = all ? ["✓ Every claim holds. "] : turned(true, mended);
+  const open = turned(null, (claim) => `○ ${claim} is not tested. `);
+  return [...turned(false, broke), ...good, ...open].join("");
 }
 
 /**
@@ -17,11 +31,12 @@ export function tiny(value) {
  * change: controls, drawings and ticks add themselves.
  */
 export class Figure {
-  constructor(host, { title, state, settle = () => {} }) {
+  constructor(host, { title, invite, state, settle = () => {} }) {
     this.settle = settle; // brings a state that cannot be, such as a query off the axis, in order
     this.first = Object.freeze({ ...state });
     this.state = { ...state };
     this.parts = [];
+    this.holds = []; // of each claim: true, false or, where it is not tested, null
     this.sentence = () => "";
     this.controls = make("div", { class: "living-controls" });
     this.buttons = make("div", { class: "living-buttons" });
@@ -32,6 +47,7 @@ export class Figure {
       "section",
       { class: "living", "aria-label": title },
       make("p", { class: "living-title", "aria-hidden": "true" }, title),
+      make("p", { class: "living-invite" }, invite),
       this.controls,
       this.picture,
       this.ticks,
@@ -56,12 +72,8 @@ export class Figure {
   }
 
   report() {
-    const broken = this.ticks.querySelectorAll('[data-holds="false"]').length;
-    const flipped = this.broken !== undefined && this.broken !== broken;
-    this.broken = broken;
-    const open = this.ticks.querySelector('[data-holds="null"]');
-    const all = open ? "" : "✓ Every claim holds. ";
-    const claims = !flipped ? "" : broken ? "✗ A claim no longer holds. " : all;
+    const claims = news(this.reported ?? this.holds, this.holds);
+    this.reported = [...this.holds];
     this.status.textContent = claims + this.sentence(this.state);
   }
 
@@ -131,10 +143,11 @@ export class Figure {
     const why = make("span", { class: "living-why" });
     const line = make("p", { class: "living-tick" }, mark, make("span", {}, words, why));
     this.ticks.append(line);
+    const place = this.holds.push(null) - 1;
     this.parts.push((state) => {
       const { holds, because, text: now = text } = check(state);
       words.textContent = now;
-      line.dataset.holds = holds;
+      line.dataset.holds = this.holds[place] = holds;
       mark.textContent = holds === null ? "○" : holds ? "✓" : "✗";
       why.textContent = because;
     });

@@ -13,37 +13,39 @@ export const CLAIMS = {
 const part = (share) => `${shown(100 * share)} %`;
 
 /** Why a row is not what it would be if the sentence ended there. */
-function difference(word, t, weights, mask) {
-  const share = (chosen) => sum(weights.filter((_, s) => chosen(s)));
-  const [later, hidden] = [share((s) => s > t), share((s) => !mask[s])];
-  if (Number.isNaN(later + hidden + weights[t]))
-    return `The row of ${word} is NaN with and without later words, and NaN is not equal to NaN.`;
+function difference(word, t, weights, ended) {
+  const later = sum(weights.slice(t + 1));
   if (later > 0) return `A leak: ${word} gives ${part(later)} to later words.`;
-  if (hidden > 0) return `${word} gives ${part(hidden)} to words that are hidden from it.`;
-  return `The row of ${word} has ${part(sum(weights))}; cut off after ${word}, it would have 100 %.`;
+  const would = `cut off after ${word}, it would have ${part(sum(ended))}`;
+  return `The row of ${word} has ${part(sum(weights))}; ${would}.`;
 }
 
 export function checkPrefix(state) {
   const { scores, values, mask, weights, outputs } = seen(state);
-  const wrong = onPrefixes(scores, values, mask).map((ends, t) => attention.far(outputs[t], ends));
-  if (!wrong.includes(true))
+  const ends = onPrefixes(scores, values, mask, state.way);
+  const isNaN = (t) => outputs[t].some(Number.isNaN);
+  const wrong = PLACES.find((t) => !isNaN(t) && attention.far(outputs[t], ends[t].output));
+  const word = (t) => wordsOf(state)[t];
+  if (wrong !== undefined) {
+    const because = difference(word(wrong), wrong, weights[wrong], ends[wrong].weights);
+    return { holds: false, because };
+  }
+  const none = PLACES.find(isNaN);
+  if (none === undefined)
     return { holds: true, because: "No output changes if the later words are cut off." };
-  const t = wrong.indexOf(true);
-  return { holds: false, because: difference(wordsOf(state)[t], t, weights[t], mask[t]) };
+  const because = `Not tested: the row of ${word(none)} is NaN with and without later words.`;
+  return { holds: null, because };
 }
 
 export function checkSums(state) {
   const sums = seen(state).weights.map(sum);
   const t = sums.findIndex((each) => !(Math.abs(each - 1) < 1e-9));
-  if (t < 0) return { holds: true, because: "Each row of weights has 100 %." };
-  const empty = !attention.maskOf(state.bits)[t].includes(true);
-  const why = Number.isNaN(sums[t])
-    ? "0 is divided by 0"
-    : empty
-      ? "no key is left"
-      : "hidden too late";
   const has = Number.isNaN(sums[t]) ? "NaN" : part(sums[t]);
-  return { holds: false, because: `The row of ${wordsOf(state)[t]} has ${has}: ${why}.` };
+  const says = t < 0 ? "Each row of weights has 100 %" : `The row of ${wordsOf(state)[t]} has ${has}`;
+  if (state.way === "after")
+    return { holds: null, because: `Not tested: here a key is hidden after the softmax. ${says}.` };
+  const why = Number.isNaN(sums[t]) ? "0 is divided by 0" : "no key is left";
+  return { holds: t < 0, because: t < 0 ? `${says}.` : `${says}: ${why}.` };
 }
 
 /** The mask: a table of check boxes, a row for each query, a column for each key. */
@@ -119,7 +121,8 @@ export function said(state) {
 
 export function start(host) {
   const state = { bits: attention.CAUSAL, way: "package", place: "-1" };
-  const figure = new Figure(host, { title: "Edit the mask", state });
+  const invite = "Let le look at noir, then exchange noir for blanc.";
+  const figure = new Figure(host, { title: "Edit the mask", invite, state });
   grid(figure);
   const side = figure.controls.appendChild(make("div", { class: "living-side" }));
   const swaps = [

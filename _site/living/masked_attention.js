@@ -57,12 +57,12 @@ export function attend(scores, values, mask, way) {
   return { weights, outputs: weights.map((row) => columns.map((column) => dot(row, column))) };
 }
 
-/** What each row gives if the sentence ends there; the mask hides nothing later than that. */
-export function onPrefixes(scores, values, mask) {
+/** What each row gives in the same way if the sentence ends there. */
+export function onPrefixes(scores, values, mask, way) {
   return PLACES.map((t) => {
     const until = (list) => list.slice(0, t + 1);
-    const ended = attend([until(scores[t])], until(values), [until(mask[t])], "package");
-    return ended.outputs[0];
+    const ended = attend([until(scores[t])], until(values), [until(mask[t])], way);
+    return { weights: ended.weights[0], output: ended.outputs[0] };
   });
 }
 

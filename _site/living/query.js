@@ -28,6 +28,7 @@ const found = ({ query, width, readings }) => weights(query, SETS[readings].hour
 export function check(state) {
   const { average, nearest, mean, wins } = errors(state.width);
   const tested = "Tested on ten days of forty readings. ";
+  const text = `${CLAIM} (by a tenth or more, as the chapter’s code demands)`;
   const errs =
     `Errors: this average ${shown(average, 1)} °C, nearest reading ` +
     `${shown(nearest, 1)} °C, mean of the day ${shown(mean, 1)} °C.`;
@@ -35,8 +36,10 @@ export function check(state) {
     state.width < 1
       ? "so few readings count that their errors hardly cancel"
       : "hours that are far away count, too";
-  const lost = `With w = ${widthOf(state)} its error is a tenth smaller on ${wins} of them: ${why}. `;
-  return { holds: wins === 10, because: tested + (wins === 10 ? "" : lost) + errs };
+  const on = wins === 10 ? "all ten" : `${wins || "none"} of them: ${why}`;
+  const won = `its error is a tenth smaller than the nearest reading’s on ${on}. `;
+  const because = `${tested}With w = ${widthOf(state)} ${won}${errs}`;
+  return { holds: wins === 10, text, because };
 }
 
 export function said(state) {
@@ -59,7 +62,8 @@ export function start(host) {
     const { from, to } = SETS[now.readings];
     now.query = Math.min(to, Math.max(from, now.query));
   };
-  const figure = new Figure(host, { title: "Ask the thermometer", state, settle });
+  const invite = "Make w smaller, then larger, until the claim breaks. Drag the query, too.";
+  const figure = new Figure(host, { title: "Ask the thermometer", invite, state, settle });
   const axis = ({ readings }) => range(SETS[readings].from, SETS[readings].to, 0.1);
   figure.slider("query", "query q: the hour we ask for", axis, clock);
   const reach = (width) => widthOf({ width });
@@ -71,7 +75,7 @@ export function start(host) {
   figure.select("readings", "readings", sets);
   const alt =
     "The readings over the hours of the day, the average of them, and the query as a line.";
-  const drawing = figure.drawing(338, alt, (d, now) => {
+  const drawing = figure.drawing(356, alt, (d, now) => {
     plot(d, now, found(now));
     table(d, now, found(now));
   });

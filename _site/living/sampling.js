@@ -25,15 +25,16 @@ export function checkCuts({ tau, k: topK, enough: topP }) {
   const byK = [left(peaked, { k }), left(flat, { k })];
   const byP = [left(peaked, { enough }), left(flat, { enough })];
   const chapters = tau === 1 && k === 2 && enough === 0.75;
-  const words = `${byK[0]} ${byK[0] === 1 ? "word" : "words"}`;
+  const words = `${byK[0]} ${byK[0] === 1 ? "word" : "words"} of each`;
   const fewer = `top-p ${shown(enough, 2)} keeps fewer of the peaked one`;
   const is = (a, b) => `${a}` === `${b}`;
   return {
-    text: chapters ? CLAIMS.cuts : `top-k ${k} keeps ${words} of both; ${fewer}`,
+    text: chapters ? CLAIMS.cuts : `top-k ${k} keeps ${words}; ${fewer}`,
     holds: chapters ? is(byK, [2, 2]) && is(byP, [1, 4]) : byK[0] === byK[1] && byP[0] < byP[1],
     because:
-      `Each cut alone, at τ = ${shown(tau, 2)}. Peaked: top-k keeps ${byK[0]}, top-p ${byP[0]}. ` +
-      `Flat: top-k keeps ${byK[1]}, top-p ${byP[1]}.`,
+      `Judged, each alone, at τ = ${shown(tau, 2)}: ${topK === OFF ? "the chapter’s " : ""}top-k ` +
+      `${k}, ${topP === 1 ? "the chapter’s " : ""}top-p ${shown(enough, 2)}. ` +
+      `Peaked: top-k keeps ${byK[0]}, top-p ${byP[0]}. Flat: top-k keeps ${byK[1]}, top-p ${byP[1]}.`,
   };
 }
 
@@ -44,10 +45,11 @@ export function checkDraws(state) {
   const p = reshaped(BOTH[state.which], state);
   const shares = drawn(p, state.n, state.seed);
   const worst = Math.max(...shares.map((share, i) => Math.abs(share - p[i])));
-  const chance = Math.max(...p.map((share) => 3 * Math.sqrt((share * (1 - share)) / state.n)));
+  const by = (share) => 3 * Math.sqrt((share * (1 - share)) / state.n);
+  const chance = Math.max(...p.map((share) => Math.min(by(share), Math.max(share, 1 - share))));
   const n = `${state.n.toLocaleString("en")} ${state.n === 1 ? "word" : "words"}`;
   if (chance > ALIKE) {
-    const far = points(Math.min(1, chance), 0);
+    const far = points(chance, 0);
     const limit = `the claim allows ${points(ALIKE)}`;
     return { holds: null, because: `Not tested: ${n} may be off by ${far} by chance, ${limit}.` };
   }
@@ -86,9 +88,25 @@ function bars(d, state) {
   d.text(346, 266, "dashed: the model; line: drawn", { anchor: "end", quiet: true });
 }
 
+export function said(now) {
+  const p = reshaped(BOTH[now.which], now);
+  const most = p.indexOf(Math.max(...p));
+  const n = kept(p);
+  const rare = p.filter((each) => each > 0 && each < 1 - SURE).length; // shown as 0.0 %
+  const hardly = rare ? ` (${rare} of them hardly ever)` : "";
+  const words = n === 1 ? "One word can be drawn" : `${n} words can be drawn${hardly}`;
+  const share = n > 1 && p[most] > SURE ? "over 99.9\u00a0%" : percent(p[most], 1);
+  return (
+    `${words}; the likeliest, ${WORDS[most]}, has ${share}. ` +
+    `The entropy is ${shown(Math.abs(entropy(p)), 2)}; that of the model's shares ` +
+    `${shown(entropy(BOTH[now.which]), 2)}.`
+  );
+}
+
 export function start(host) {
   const state = { which: "flat", tau: 1, k: OFF, enough: 1, n: 20000, seed: 0 };
-  const figure = new Figure(host, { title: "Reshape the next word, and draw it", state });
+  const invite = "Raise τ until a claim breaks; then cut words with top-p.";
+  const figure = new Figure(host, { title: "Reshape the next word, and draw it", invite, state });
   const names = [
     ["flat", "flat, as in Figure 10.6"],
     ["peaked", "peaked, as in Figure 10.6"],
@@ -119,15 +137,5 @@ export function start(host) {
   figure.drawing(274, alt, bars);
   figure.tick(CLAIMS.draws, checkDraws);
   figure.tick(CLAIMS.cuts, checkCuts);
-  figure.begin((now) => {
-    const p = reshaped(BOTH[now.which], now);
-    const most = p.indexOf(Math.max(...p));
-    const words = kept(p) === 1 ? "One word can be drawn" : `${kept(p)} words can be drawn`;
-    const share = kept(p) > 1 && p[most] > SURE ? "over 99.9\u00a0%" : percent(p[most], 1);
-    return (
-      `${words}; the likeliest, ${WORDS[most]}, has ${share}. ` +
-      `The entropy is ${shown(Math.abs(entropy(p)), 2)}; that of the model's shares ` +
-      `${shown(entropy(BOTH[now.which]), 2)}.`
-    );
-  });
+  figure.begin(said);
 }

@@ -3,7 +3,7 @@
 import { percent, shown } from "../elements.js";
 import { Figure, range, tiny } from "./living.js";
 import { RIGHT, softened } from "./saturation.js";
-import { MEDIANS } from "./slopes.js";
+import { HALVES, MEDIANS } from "./slopes.js";
 
 export const CLAIMS = {
   drawn: "in the drawn example, division by 8 makes the right key's slope 1000 times larger",
@@ -38,8 +38,16 @@ export function checkAlike({ by }) {
   const holds = wide / narrow > 0.5 && wide / narrow < 2;
   const text = CLAIMS.alike.replace("divided by √d_k", NAMES[by]);
   const medians = `Medians of a thousand queries: ${tiny(narrow)} and ${tiny(wide)}.`;
-  const lost = " At d_k = 1024 half of the queries get next to nothing.";
-  return { holds, text, because: holds ? medians : medians + lost };
+  const lost = by === "one" ? " At d_k = 1024 half of the queries get next to nothing." : "";
+  return { holds, text, because: medians + lost + (by === "width" ? even() : "") };
+}
+
+/** The price of the largest slopes. */
+function even() {
+  const { weights } = softened(1024, 1024);
+  const [least, most] = [Math.min(...weights), Math.max(...weights)];
+  const ends = `${percent(least, 1)} to ${percent(most, 1)}`;
+  return ` Weights at d_k = 1024: ${ends}, almost a plain average.`;
 }
 
 /** What stands over the divided half. */
@@ -76,7 +84,7 @@ function plot(d, { width, by }) {
     [346, base],
   ]);
   [0, -8, -16, -24].forEach((power) =>
-    d.text(48, y(10 ** power), power ? tiny(10 ** power).slice(2) : "1", {
+    d.text(48, y(10 ** power), power ? tiny(10 ** power).slice(4) : "1", {
       anchor: "end",
       quiet: true,
     }),
@@ -96,8 +104,11 @@ function plot(d, { width, by }) {
   d.segment(x(n), y(divided.slope), x(n), y(raw.slope), { dashed: true });
   for (const [, role, slope] of lines) d.dot(x(n), y(slope), 5, role);
   d.text(62, base - 26, "lines: medians of a thousand queries", { anchor: "start", quiet: true });
-  const dots = "dots: the query above, drawn anew for each d_k";
+  const dots = "dots: the query above, chosen near the median";
   d.text(62, base - 10, dots, { anchor: "start", quiet: true });
+  const [low, high] = HALVES[n].map(tiny);
+  const scatter = `undivided, half of the thousand lie from ${low} to ${high}`;
+  d.text(346, base + 44, scatter, { anchor: "end", quiet: true });
 }
 
 export function said(state) {
@@ -110,13 +121,10 @@ export function said(state) {
 }
 
 export function start(host) {
-  const figure = new Figure(host, { title: "Widen the vectors", state: { width: 64, by: "root" } });
-  figure.slider(
-    "width",
-    "d_k: how many numbers a key has",
-    () => WIDTHS,
-    (width) => shown(width),
-  );
+  const invite = "Set the divisor to 1, then widen the vectors: watch cat’s weight.";
+  const state = { width: 64, by: "root" };
+  const figure = new Figure(host, { title: "Widen the vectors", invite, state });
+  figure.slider("width", "d_k: how many numbers a key has", () => WIDTHS, (width) => shown(width));
   const divisors = [
     ["one", "1: undivided"],
     ["root", "√d_k"],
@@ -124,14 +132,14 @@ export function start(host) {
   ];
   figure.select("by", "the scores are divided by", divisors);
   const alt = "Eight scores and weights, undivided and divided, and the slope at every width.";
-  figure.drawing(308, alt, (d, state) => {
-    const { raw, divided } = both(state);
+  figure.drawing(324, alt, (d, now) => {
+    const { raw, divided } = both(now);
     WORDS.forEach((word, i) =>
       d.text(89 + 34 * i, 10, word, { quiet: i !== RIGHT, bold: i === RIGHT }),
     );
     half(d, 10, "undivided", raw);
-    half(d, 98, heading(state), divided);
-    plot(d, state);
+    half(d, 98, heading(now), divided);
+    plot(d, now);
   });
   figure.tick(CLAIMS.drawn, checkDrawn);
   figure.tick(CLAIMS.alike, checkAlike);

@@ -52,9 +52,14 @@ function legend(d, state) {
     inInk(d.segment(216, 228, 236, 228, TRUTH));
     name(241, "truth");
   }
-  d.box(5, 240, 14, 12, "query", { strength: 0.28 }).removeAttribute("stroke");
+  d.box(289, 223, 10, 10, "value", { strength: 1 });
+  name(304, "answer");
+  d.dot(8, 246, 3, "value", 0.25);
+  d.dot(19, 246, 6, "value", 0.6);
+  d.text(30, 246, "the larger and the fuller, the more weight", { anchor: "start" });
+  d.box(5, 258, 14, 12, "query", { strength: 0.28 }).removeAttribute("stroke");
   const close = `how close, the kernel: exp(−(q − k)² / 2w²), w = ${widthOf(state)}`;
-  d.text(22, 246, close, { anchor: "start" });
+  d.text(22, 264, close, { anchor: "start" });
 }
 
 export function plot(d, state, all) {
@@ -104,15 +109,15 @@ export function table(d, state, all) {
   const others = all.filter((_, i) => !heaviest.includes(i));
   const size = [others.length ? 38 : 46, 20];
   const digits = digitsOf(state);
-  d.row(112, 262, of(set.hours), "key", { size, digits, top: 60 });
+  d.row(112, 280, of(set.hours), "key", { size, digits, top: 60 });
   const shares = of(all).map((each) => 100 * each);
-  d.row(112, 288, shares, "query", { size, digits: 1, top: 100 });
-  d.row(112, 314, of(set.degrees), "value", { size, digits, top: 80 });
+  d.row(112, 306, shares, "query", { size, digits: 1, top: 100 });
+  d.row(112, 332, of(set.degrees), "value", { size, digits, top: 80 });
   const keys = others.length ? `keys: 5 of ${all.length}` : "keys: the hours";
   [keys, "weights, %", "values, °C"].forEach((name, i) =>
-    d.text(104, 272 + 26 * i, name, { anchor: "end" }),
+    d.text(104, 290 + 26 * i, name, { anchor: "end" }),
   );
   if (!others.length) return;
-  d.text(322, 272, "others", { quiet: true });
-  d.row(303, 288, [100 * sum(others)], "query", { size, digits: 1, top: 100 });
+  d.text(322, 290, "others", { quiet: true });
+  d.row(303, 306, [100 * sum(others)], "query", { size, digits: 1, top: 100 });
 }
