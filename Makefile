@@ -6,6 +6,7 @@ RUN := .venv/bin/python
 
 .PHONY: book serve test mutations chapters translators real-sentences family lint types site-check pdf epub rehearsal repository clean
 .DELETE_ON_ERROR:
+.NOTPARALLEL:
 
 book: .venv/ready
 	@rm -rf _build/html

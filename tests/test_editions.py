@@ -392,6 +392,14 @@ def test_a_site_without_the_place_for_links_is_a_fault(shelf):
         offer(shelf)
 
 
+def test_a_site_whose_download_menu_has_another_name_is_a_fault(shelf):
+    for path in shelf.rglob("*.html"):
+        path.write_text(path.read_text().replace("dropdown-download-buttons", "downloads"))
+    (shelf / "the-transformer-executed.pdf").touch()
+    with pytest.raises(Fault, match="no page has a download menu"):
+        offer(shelf)
+
+
 def test_the_front_page_has_the_place_for_links():
     assert f"\n{PLACE}\n" in (ROOT / "intro.md").read_text(encoding="utf-8")
 

@@ -315,7 +315,7 @@ def test_an_unknown_word_is_marked_and_named_and_nothing_is_translated(opened):
             "she does not see some cats",
             "In training, no sentence begins with she does not see some.",
         ),
-        ("the black cat", "ms. In training, no sentence ends after the black cat."),
+        ("the black cat", "ms. In training, no whole sentence is the black cat."),
         (
             "the old queen does not often see the black cats",
             "ms. In training, the model has never met old queen.",
@@ -365,10 +365,29 @@ def test_beams_show_what_they_set_aside(opened):
     assert all(negative(each[3]) <= negative(first[3]) for each in others)
     page.get_by_label("Length penalty").select_option("0")
     assert "score" not in page.locator(".found").inner_text()
+    assert page.get_by_text("What the beams have found, the likeliest first").is_visible()
+    assert "without an end" not in page.locator(".found").inner_text()
     page.get_by_role("radio", name="the likeliest word").check()
     assert page.locator(".found li").count() == 0
     assert page.get_by_label("Beams, K").count() == 1  # hidden, but there
     assert not page.get_by_label("Beams, K").is_visible()
+
+
+def test_what_does_not_end_says_so(opened):
+    page = opened(FULL)
+    translate(page, "key")
+    assert "and stopped after 32 words without an end" in states(page)[0]
+    page.get_by_role("radio", name="beam search").check()
+    page.get_by_label("Beams, K").select_option("1")
+    page.get_by_text("stopped without an end").wait_for()
+
+
+def test_again_also_asks_for_the_first_time(opened):
+    page = opened(FULL)
+    page.get_by_role("radio", name="by chance").check()
+    assert page.get_by_text("Written in").count() == 0
+    page.get_by_role("button", name="Again").click()
+    page.get_by_text("Written in").wait_for()
 
 
 def test_chance_writes_another_sentence_and_shows_what_it_draws_from(opened):

@@ -17,6 +17,7 @@ from _ext.head_words import cut
 from _ext.lean_files import LEFT_BY_THE_THEME, UNUSED, lean, mended, plain, stamp_pages
 from _ext.lean_pages import (
     NEEDED,
+    SCHEME,
     LeanPages,
     lean_head,
     nothing_in_vain,
@@ -28,6 +29,7 @@ from _ext.lean_pages import (
 from _ext.next_page import questions
 from _ext.ticks import set_ticks
 from tools.chapters import CHAPTERS, ROOT
+from tools.site_check import serve
 
 
 def leaned(css, *known, ours=False):
@@ -384,3 +386,55 @@ def test_the_next_chapter_asks_what_the_front_pages_map_asks():
 
 def test_what_the_map_asks_is_text_and_no_html():
     assert questions("| 1 | [A](a.ipynb) | Is a < b? |") == {"a": "Is a &lt; b?"}
+
+
+@pytest.fixture
+def long_page(browser, tmp_path):
+    """A page of five long sections, with the site's rule and script for fresh pages."""
+    sheet = (ROOT / "_static" / "book.css").read_text(encoding="utf-8")
+    (rule,) = re.findall(r"@media screen \{\n  html\[data-fresh\].*?\n\}\n", sheet, re.DOTALL)
+    links = "".join(f'<a href="#s{i}">{i}</a> ' for i in range(5))
+    sections = (f'<section id="s{i}">{links}<p style="height: 900px">' for i in range(5))
+    body = f'<article class="bd-article"><section>{"</section>".join(sections)}'
+    text = f"<!DOCTYPE html><head>{SCHEME}<style>{rule}</style></head><body>{body}"
+    (tmp_path / "page.html").write_text(text, encoding="utf-8")
+    server, base = serve(tmp_path)
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    yield page, f"{base}page.html"
+    page.close()
+    server.shutdown()
+    server.server_close()
+
+
+def tops(page):
+    return page.evaluate("[...document.querySelectorAll('[id]')].map(e => e.offsetTop)")
+
+
+def test_a_fresh_page_lays_out_the_rest_when_it_is_idle(long_page):
+    page, address = long_page
+    page.add_init_script("window.requestIdleCallback = (f) => (window.idle = f)")
+    page.goto(address)
+    before = tops(page)
+    assert before[4] - before[3] > 3000  # a guess, for the last ones are far
+    for _ in range(6):
+        page.evaluate("window.idle()")
+    assert max(tops(page)) < 5000
+    assert page.evaluate("document.documentElement.dataset.fresh") is None
+
+
+def test_links_and_back_lead_to_the_right_place_also_on_a_fresh_page(long_page):
+    page, address = long_page
+    page.add_init_script("window.requestIdleCallback = () => {}")  # a page that is never idle
+    page.goto(address)
+    assert page.evaluate("document.documentElement.dataset.fresh") == ""
+    for target in (2, 1, 3):
+        page.locator("a", has_text=str(target)).first.click()
+        assert max(tops(page)) < 5000  # all of it is laid out at the first touch
+        assert abs(page.locator(f"#s{target}").bounding_box()["y"]) < 2
+    page.go_back()
+    assert abs(page.locator("#s1").bounding_box()["y"]) < 2
+    page.reload()
+    assert page.evaluate("document.documentElement.dataset.fresh") is None
+    page.goto("about:blank")
+    page.goto(f"{address}#s2")
+    assert page.evaluate("document.documentElement.dataset.fresh") is None

@@ -54,16 +54,19 @@ def offer(site: Path) -> None:
     """Links the site to the editions that stand beside its pages. Raises ``Fault``."""
     files = {ending: site / f"{NAME}.{ending}" for ending in KINDS}
     sizes = {ending: path.stat().st_size for ending, path in files.items() if path.is_file()}
-    n_places = 0
+    n_places = n_menus = 0
     for path in sorted(site.rglob("*.html")):
         old = path.read_text(encoding="utf-8")
         n_places += len(PLACE.findall(old))
+        n_menus += len(MENU.findall(old))
         root = posixpath.relpath(".", path.relative_to(site).parent.as_posix()) + "/"
         new = linked(old, root.removeprefix("./"), sizes)
         if new != old:
             path.write_text(new, encoding="utf-8")
     if sizes and n_places != 1:
         raise Fault(f'<div class="book-editions"></div> stands on {n_places} pages, not on one')
+    if sizes and not n_menus:
+        raise Fault("the theme has changed: no page has a download menu")
 
 
 def publish(ending: str, make: Callable[[Browser, Path], str]) -> int:

@@ -1,6 +1,8 @@
 // The English sentences that the model has learnt from, as a tree: a word, all of some trees one
 // after another, or one of some trees. The rules are those of transformer/data/grammar/sentences.py.
 
+import { sum } from "../numbers.js";
+
 export const KINDS = [
   "pronoun",
   "determiner",
@@ -197,7 +199,7 @@ function follow(tree, before, i, wanted, seen) {
 function grown(tree, random) {
   if (tree.word !== undefined) return [tree.word];
   if (tree.all) return tree.all.flatMap((part) => grown(part, random));
-  let left = random() * tree.weights.reduce((sum, weight) => sum + weight, 0);
+  let left = random() * sum(tree.weights);
   const chosen = tree.oneOf.findIndex((_, i) => (left -= tree.weights[i]) < 0);
   return grown(tree.oneOf.at(chosen), random);
 }

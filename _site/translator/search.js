@@ -67,7 +67,7 @@ export class Search {
 
   #drawAnew(changed) {
     this.seed += 1;
-    changed();
+    changed(true);
   }
 
   #build(changed) {
@@ -96,7 +96,7 @@ export class Search {
     });
     const element = make("fieldset", { class: "how" });
     element.append(make("legend", {}, "How each word is chosen"), ways, ...Object.values(knobs));
-    element.addEventListener("change", changed);
+    element.addEventListener("change", () => changed(false));
     return element;
   }
 

@@ -44,7 +44,7 @@ class Translator {
     this.note = make("p", { class: "note", id: newId() });
     this.box.input.setAttribute("aria-describedby", this.note.id);
     this.state = make("p", { class: "state", role: "status" });
-    this.search = new Search(() => this.started && this.translate(), host.dataset.search);
+    this.search = new Search((asked) => (asked || this.started) && this.translate(), host.dataset.search);
     this.written = new Written({ full, start: words.head });
     this.box.input.addEventListener("focus", () => this.#prepare());
     const section = this.#build(full);
@@ -193,17 +193,25 @@ class Translator {
         .filter((id) => id !== ids.eos)
         .map(name)
         .join(" ");
-    this.#say(`Written in ${Math.max(1, Math.round(took))} ms. `, ...whatIsNew(typed));
+    const stopped = hasEnd(tokens) ? "" : `, and stopped after ${tokens.length} words without an end`;
+    const line = `Written in ${Math.max(1, Math.round(took))} ms${stopped}. `;
+    this.#say(line, ...whatIsNew(typed));
     return this.written.show({
       source: source.map((id) => english[id]),
       target: tokens.map(name),
       steps,
       name,
-      found: found?.map(({ tokens, ...scored }) => ({ text: sentence(tokens), ...scored })),
+      found: found?.map(({ tokens, ...scored }) => ({
+        text: sentence(tokens),
+        ended: hasEnd(tokens),
+        ...scored,
+      })),
       reshaped: this.search.reshaped,
     });
   }
 }
+
+const hasEnd = (tokens) => tokens.at(-1) === ids.eos;
 
 /** Where a sentence is none of those that the model has learnt from: words that never meet, or here. */
 function whatIsNew(typed) {
@@ -211,7 +219,7 @@ function whatIsNew(typed) {
   if (learnt.next(typed).complete) return [];
   const cited = (part) => [make("i", { lang: "en" }, part.join(" ")), "."];
   const at = learnt.leaves(typed);
-  if (at < 0) return ["In training, no sentence ends after ", ...cited(typed)];
+  if (at < 0) return ["In training, no whole sentence is ", ...cited(typed)];
   const pair = typed.slice(at - 1, at + 1);
   if (at > 0 && !learnt.joins(...pair))
     return ["In training, the model has never met ", ...cited(pair)];

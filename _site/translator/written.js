@@ -1,7 +1,7 @@
 // What was written: both sentences, where a head looked while it wrote a word, the likeliest words.
 
 import { labelled, make, newId, percent, select, shown } from "../elements.js";
-import { order } from "../numbers.js";
+import { mean, order } from "../numbers.js";
 
 const PAUSE = 220; // milliseconds between two words
 const SHOWN = 5; // likeliest words
@@ -31,8 +31,7 @@ export class Written {
     this.likely = make("ol", { class: "likely" });
     this.likelyTitle = make("p", { class: "title" });
     this.found = make("ol", { class: "found" });
-    const best = "Sentences that the beams have set aside, the best score first";
-    this.foundTitle = make("p", { class: "title" }, best);
+    this.foundTitle = make("p", { class: "title" });
     this.element = this.#build();
   }
 
@@ -56,7 +55,7 @@ export class Written {
   /**
    * Shows a translation word by word. `source` and `target` are words; `steps[t]` holds what the
    * model saw when it wrote target[t]: probabilities [id] and cross [layer][head][s]. `name(id)` is
-   * the word of an id; `found` are sentences as { text, logP, score }; `reshaped` says in words what
+   * the word of an id; `found` are sentences as { text, ended, logP, score }; `reshaped` says in words what
    * has reshaped the probabilities.
    */
   show(told) {
@@ -146,13 +145,12 @@ export class Written {
   #weights(t) {
     const heads = this.steps[t].cross[this.layer.value];
     if (this.head.value !== MEAN) return [...heads[this.head.value]];
-    return [...heads[0]].map(
-      (_, s) => heads.reduce((sum, head) => sum + head[s], 0) / heads.length,
-    );
+    return [...heads[0]].map((_, s) => mean(heads.map((head) => head[s])));
   }
 
   #look(t) {
     if (t === undefined) return;
+    this.says.style.visibility = t === this.chosen ? "" : "hidden"; // it speaks of the chosen word
     this.#weights(t).forEach((share, s) => {
       const word = this.english.children[s];
       word.style.setProperty("--share", share.toFixed(4));
@@ -191,11 +189,15 @@ export class Written {
 
   #showFound(found = []) {
     this.foundTitle.hidden = this.found.hidden = found.length === 0;
-    const row = ({ text, logP, score }) => {
+    const scored = found.some(({ logP, score }) => score !== logP);
+    const first = scored ? "the best score" : "the likeliest";
+    this.foundTitle.textContent = `What the beams have found, ${first} first`;
+    const row = ({ text, ended, logP, score }) => {
       const p = Math.exp(logP);
       const chance = p < 0.0005 ? "probability under 0.001" : `probability ${shown(p, 3)}`;
       const numbers = [chance, `log-probability ${shown(logP, 3)}`];
-      if (score !== logP) numbers.push(`score ${shown(score, 3)}`);
+      if (scored) numbers.push(`score ${shown(score, 3)}`);
+      if (!ended) numbers.push("stopped without an end");
       return make("li", {}, make("span", { lang: "fr" }, text), ` (${numbers.join(", ")})`);
     };
     this.found.replaceChildren(...found.map(row));
@@ -208,7 +210,8 @@ export class Written {
       list.value = value;
     };
     filled(this.layer, [...cross.keys()].map((i) => [i, layerName(i)]));
-    filled(this.head, [...[...cross[0].keys()].map((i) => [i, i]), [MEAN, "mean of all"]]);
+    const mean = [MEAN, `mean of all ${cross[0].length}`];
+    filled(this.head, [...[...cross[0].keys()].map((i) => [i, i]), mean]);
   }
 
   #who() {
