@@ -324,6 +324,9 @@ def test_it_is_dark_where_the_page_says_so_and_else_as_the_system(opened, attrib
     assert scheme() == (said or opened.scheme)
     page.evaluate("document.documentElement.dataset.theme = 'dark'")
     assert scheme() == "dark"
+    page.emulate_media(media="print")
+    assert scheme() == "light"
+    page.emulate_media(media="screen")
     page.evaluate("document.documentElement.dataset.theme = 'light'")
     assert scheme() == "light"
 
