@@ -3,6 +3,7 @@
 import contextlib
 import io
 import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
@@ -11,6 +12,7 @@ from torch import nn
 
 from _ext.page_parts import PARTS, SITE, copy_part
 from tools.chapters import CHAPTERS
+from tools.site_check import serve
 from transformer.book import claim, close
 from transformer.cache import Memory
 from transformer.data.tokens import PAD_ID
@@ -44,6 +46,16 @@ def printed(chapter: int) -> str:
     """All that a chapter's stored outputs print."""
     outputs = [each for cell in cells_of(chapter).values() for each in cell.get("outputs", [])]
     return "".join(each.get("text", "") for each in outputs)
+
+
+@contextlib.contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of the figures' pages, which are written into ``folder``."""
+    write_pages(folder)
+    server, base = serve(folder)
+    yield base
+    server.shutdown()
+    server.server_close()
 
 
 def write_pages(folder: Path) -> None:

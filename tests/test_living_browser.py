@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from tests.living import FIGURES, write_pages
-from tools.site_check import SCREENS, serve
+from tests.living import FIGURES, served
+from tools.site_check import SCREENS
 
 FIRST = {  # what each figure shows at first, as its chapter printed or drew it
     "query": ["2.8", "20.6", "56.0", "20.6", "0.0", "7:30: 8.7 °C", "5", "6", "8", "9", "12",
@@ -84,12 +84,8 @@ MISPLACED = """svg => {
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("living")
-    write_pages(folder)
-    server, base = serve(folder)
-    yield base
-    server.shutdown()
-    server.server_close()
+    with served(tmp_path_factory.mktemp("living")) as base:
+        yield base
 
 
 @pytest.fixture(scope="module", params=SCREENS, ids=lambda screen: f"{screen[0]}-{screen[1]}")

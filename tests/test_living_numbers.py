@@ -7,8 +7,7 @@ import re
 import pytest
 import torch
 
-from tests.living import run_cells, write_pages
-from tools.site_check import serve
+from tests.living import run_cells, served
 from transformer.attention import masked_softmax
 from transformer.book import close
 from transformer.decoding import beam_search
@@ -22,11 +21,6 @@ TAUS, KS, PS = (0.1, 0.5, 1, 2, 10), (1, 2, 3, 5), (0.05, 0.28, 0.5, 0.75, 0.9, 
 @pytest.fixture(scope="module")
 def call(browser, tmp_path_factory):
     """call("turns.js", "hand", […]): what an exported function returns for each of the inputs."""
-    folder = tmp_path_factory.mktemp("living")
-    write_pages(folder)
-    server, base = serve(folder)
-    page = browser.new_page()
-    page.goto(f"{base}query-light.html")
     script = """async ([file, name, given]) => {
         const it = (await import('/living/' + file))[name];
         if (typeof it !== 'function') return it;
@@ -36,10 +30,11 @@ def call(browser, tmp_path_factory):
     def call_(file, name, given=()):
         return page.evaluate(script, [file, name, [list(each) for each in given]])
 
-    yield call_
-    page.close()
-    server.shutdown()
-    server.server_close()
+    with served(tmp_path_factory.mktemp("living")) as base:
+        page = browser.new_page()
+        page.goto(f"{base}query-light.html")
+        yield call_
+        page.close()
 
 
 def same(ours, theirs, tolerance=1e-6):

@@ -7,8 +7,7 @@ import re
 
 import pytest
 
-from tests.living import write_pages
-from tools.site_check import serve
+from tests.living import served
 
 CAUSAL = "1000110011101111"
 WORDS, OTHERS = ["<bos>", "le", "chat", "noir"], ["", "un", "chien", "blanc"]
@@ -32,15 +31,11 @@ TABLE = """async (states) => {
 
 @pytest.fixture(scope="module")
 def page(browser, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("living")
-    write_pages(folder)
-    server, base = serve(folder)
-    page = browser.new_page()
-    page.goto(f"{base}query-light.html")
-    yield page
-    page.close()
-    server.shutdown()
-    server.server_close()
+    with served(tmp_path_factory.mktemp("living")) as base:
+        page = browser.new_page()
+        page.goto(f"{base}query-light.html")
+        yield page
+        page.close()
 
 
 def call(page, file, name, given=()):

@@ -89,6 +89,8 @@ CONTRAST = {
     f'<p style="color: ~99999#">{BAD}</p>',
     "another is a single letter": '<p style="color: ~99999#"><span>w</span></p>'
     f'<p style="color: ~99999#">{BAD}</p>',
+    "another is cut away": '<p style="color: ~99999#; clip-path: inset(50%)"><span>word</span></p>'
+    f'<p style="color: ~99999#">{BAD}</p>',
     "another is switched off": '<p style="color: ~99999#" aria-disabled="true"><span>word</span>'
     f'</p><p style="color: ~99999#">{BAD}</p>',
 }
