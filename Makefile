@@ -54,12 +54,12 @@ types: .venv/ready
 
 # Opens every built page in headless Chromium: no outside host, no error, nothing wider than a phone.
 site-check: .venv/ready
-	@$(RUN) -m tools.site_check
+	@$(RUN) -m website check
 
 # The book as one PDF and as one ePub, made from the built site; its pages then link to them.
 pdf epub: .venv/ready
 	@test -f _build/html/index.html || $(MAKE) --no-print-directory book
-	@$(RUN) -m tools.$@
+	@$(RUN) -m website $@
 
 # Opens each committed chapter as Colab does, in an empty environment; CUDA=1 fails without a GPU.
 rehearsal: .venv/ready

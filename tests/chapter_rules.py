@@ -113,7 +113,7 @@ def drawings_have_words(notebook: NotebookNode) -> Iterator[str]:
     for cell in filter(drawings, notebook.cells):
         words = words_for(drawings(cell)[0]) or ""
         if len(drawings(cell)) > 1 or "class='drawing'" not in drawings(cell)[0]:
-            yield f"{cell.id}: shows other than one drawing of transformer.book.drawings"
+            yield f"{cell.id}: shows other than one drawing of transformer_book.drawings"
         if "hide-input" not in tags(cell):
             yield f"{cell.id}: draws without the tag hide-input"
         if len(words) <= 40:

@@ -4,7 +4,7 @@ import signal
 import pytest
 
 from tests import unchecked as annotations
-from tools.browser import browser_path, chromium
+from website.browser import browser_path, chromium
 
 
 @pytest.fixture

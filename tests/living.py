@@ -10,12 +10,12 @@ import nbformat
 import torch
 from torch import nn
 
-from _ext.page_parts import PARTS, SITE, copy_part
 from tools.chapters import CHAPTERS
-from tools.site_check import serve
-from transformer.book import claim, close
 from transformer.cache import Memory
 from transformer.data.tokens import PAD_ID
+from transformer_book import claim, close
+from website.checks.site_check import serve
+from website.extensions.page_parts import PARTS, SITE, copy_part
 
 SOURCE = SITE / "living"
 FIGURES = {"query": 3, "scaling": 4, "mask": 4, "clocks": 6, "beams": 10, "sampling": 10}

@@ -456,13 +456,13 @@ they have is they are: "avons", "ont") ⇒ "avons", "sont")
 contractions lose a link: units = units | done.pop()[1] ⇒ units = done.pop()[1]
 elided before an aspirated h: and not word.startswith(ASPIRATED) ⇒
 
-# book/claims.py | test_book.py
+# transformer_book/claims.py | test_book.py
 one anchor for all Chinese claims: [0] in "LMN" and ⇒ [0] in "LMN" and character.isascii() and
 raised characters in anchors: and not raised_or_lowered ⇒
 symbols in anchors: if not re.fullmatch("[α-ω]", word) ⇒
 anchors of words as they were typed: unicodedata.normalize("NFC", text).lower() ⇒ text.lower()
 
-# book/your_turn.py | test_your_turn.py
+# transformer_book/your_turn.py | test_your_turn.py
 largest input first: sorted(inputs, key=_size) ⇒ sorted(inputs, key=_size, reverse=True)
 only the first input is tried: for given in self.inputs: ⇒ for given in self.inputs[:1]:
 the reader's error stops the notebook: except Exception as error: ⇒ except KeyError as error:
@@ -478,13 +478,13 @@ the right answer is told: print(f"✗ {self.label}: not {answer}") ⇒
     print(f"✗ {self.label}: not {answer} but {self.right}")
 a word's case counts: answer.strip().casefold() == wanted.casefold() ⇒ answer == wanted
 
-# book/drawings/matrix.py | test_drawings.py
+# transformer_book/drawings/matrix.py | test_drawings.py
 ties are drawn: if abs(last % 1 - 0.5) < TIE: ⇒ if abs(last % 1 - 0.5) < 0:
 rows for columns: self.row(i).column(j) ⇒ self.row(j).column(i)
 a hyphen for a minus: .replace("-", "−") ⇒ .replace("−", "-")
 large numbers are pale: low + (high - low) * min(1.0, full) ⇒ high - (high - low) * min(1.0, full)
 
-# book/drawings/svg.py | test_drawings.py
+# transformer_book/drawings/svg.py | test_drawings.py
 minus zero: + 0.0 for value in values] ⇒ for value in values]
 after an index the line stays low: height = down ⇒ height = 0.0
 markup in words: else element("tspan", escape(token), **style) ⇒
@@ -492,7 +492,7 @@ markup in words: else element("tspan", escape(token), **style) ⇒
 plain words are not escaped: parts.append(escape(token) if plain else ⇒
     parts.append(token if plain else
 
-# book/drawings/canvas.py | test_drawings.py
+# transformer_book/drawings/canvas.py | test_drawings.py
 text that a phone shows too small: if size < SMALLEST: ⇒ if size < 0:
 masked cells show their number: if not seen: ⇒ if False:
 dark mode is forgotten: {{{''.join(rules)}}} ⇒ {{}}
@@ -502,21 +502,21 @@ the followed row is not bold: bold=told, quiet=matrix.faint and not told) ⇒
 the ring is round a column: place.row(follow) if follow is not None ⇒
     place.column(follow) if follow is not None
 
-# book/drawings/model_map.py | test_drawings.py
+# transformer_book/drawings/model_map.py | test_drawings.py
 everything is lit: on, words = part in lit or ⇒ on, words = True or
 the decoder's part is lit as well: f"{frame}: {part}" in lit ⇒ f"encoder: {part}" in lit
 any name will do: if unknown := set(given) - set(known): ⇒ if unknown := set():
 
-# book/translator/learning.py | test_translator.py
+# transformer_book/translator/learning.py | test_translator.py
 learning rate a step late: rate_of(step + 1) ⇒ rate_of(max(step, 1))
 gradient not clipped: clip_norm=1.0, ⇒ clip_norm=None,
 padding counts in the loss: , ignore_index=PAD_ID) ⇒ )
 one of two right will do: [a and b for a, b in zip(one_right ⇒ [a or b for a, b in zip(one_right
 
-# book/translator/data.py | test_translator.py
+# transformer_book/translator/data.py | test_translator.py
 tuned on the test: if pair.source not in asked ⇒ if pair.source
 
-# book/translator/results.py | test_translator.py
+# transformer_book/translator/results.py | test_translator.py
 lowest for highest: return min(values), max(values) ⇒ return max(values), max(values)
 any run agrees: <= highest + margin ⇒ <= 1
 longer training not said: "" if row.n_steps == N_STEPS else ⇒ "" if True else
@@ -589,7 +589,7 @@ left over and not said: if missing or left: ⇒ if missing:
 old norms not known: "gamma": "weight", "beta": "bias" ⇒ "gamma": "gamma", "beta": "beta"
 any rotation loaded: if kind != "default": ⇒ if False:
 
-# book/explorer/page.py | test_explorer.py
+# transformer_book/explorer/page.py | test_explorer.py
 words as markup: escape(word)}</th>' ⇒ word}</th>'
 sentences that end the script: .replace("<", "\\u003c") ⇒
 percents cut off: (w * 100 + SCALE // 2) // SCALE ⇒ (w * 100) // SCALE
@@ -597,7 +597,7 @@ gold marks turned round: {(j, i): "&nbsp;◆" ⇒ {(i, j): "&nbsp;◆"
 a head too many: 0 <= head < sizes[kind][1] ⇒ 0 <= head <= sizes[kind][1]
 starts with the first layer: return kind, n_layers - 1, 0 ⇒ return kind, 0, 0
 
-# book/explorer/explored.py | test_explorer.py
+# transformer_book/explorer/explored.py | test_explorer.py
 dropout in the maps: with evaluating(model), record_attention(model) ⇒
     with record_attention(model)
 labels in place of inputs: torch.tensor([tgt[:-1]], device=device) ⇒
@@ -607,7 +607,7 @@ weights of any size: not (low >= 0 and high <= 1.01) ⇒ False
 weights up to 1.5: high <= 1.01) ⇒ high <= 1.5)
 weights that rounding put above one refused: high <= 1.01) ⇒ high <= 1.0)
 
-# book/explorer/explorer.js | test_explorer_browser.py
+# transformer_book/explorer/explorer.js | test_explorer_browser.py
 sum over heads: / heads.length; ⇒ ;
 French where English stands: quoted(now.columns[s], now.columnLang), after ⇒
     quoted(now.columns[s], now.rowLang), after
@@ -651,12 +651,18 @@ def copy_tree(to: Path) -> Path:
     return to
 
 
+def file_of(mutation: Mutation, tree: Path) -> Path:
+    """The library's modules are named by their place in it, others from the root."""
+    within = tree / "transformer" / mutation.module
+    return within if within.is_file() else tree / mutation.module
+
+
 def outcome(mutation: Mutation, tree: Path) -> tuple[bool, str]:
     """Whether all is well, and what the tests did in ``tree``, which is changed meanwhile."""
     if not mutation.old:
         status, failed = run_tests(mutation.tests, tree)
         return (True, "passes unchanged") if status == 0 else (False, f"FAILS UNCHANGED: {failed}")
-    file = tree / "transformer" / mutation.module
+    file = file_of(mutation, tree)
     text = file.read_text(encoding="utf-8")
     if text.count(mutation.old) != 1:
         return False, f"DOES NOT APPLY: what is there occurs {text.count(mutation.old)} times"

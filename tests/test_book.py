@@ -6,9 +6,9 @@ import pytest
 import torch
 
 from transformer.attention import attention
-from transformer.book import claim, close, figures, minimise, show
-from transformer.book.claims import anchor_of
 from transformer.recurrent import RNN
+from transformer_book import claim, close, figures, minimise, show
+from transformer_book.claims import anchor_of
 
 
 @pytest.mark.parametrize("holds", [True, np.bool_(True), torch.tensor(True)])
@@ -113,7 +113,7 @@ def test_minimise_cuts_gradients_that_are_too_long(monkeypatch):
 
 def test_show_displays_the_source_on_disk(monkeypatch):
     shown = []
-    monkeypatch.setattr("transformer.book.source.display", shown.append)
+    monkeypatch.setattr("transformer_book.source.display", shown.append)
     show(attention, figures.heatmap)
     first, second = (markdown.data for markdown in shown)
     assert first.startswith("```python\n# transformer/attention.py\ndef attention(\n")
@@ -123,7 +123,7 @@ def test_show_displays_the_source_on_disk(monkeypatch):
 
 def test_show_moves_a_method_to_the_left_edge(monkeypatch):
     shown = []
-    monkeypatch.setattr("transformer.book.source.display", shown.append)
+    monkeypatch.setattr("transformer_book.source.display", shown.append)
     show(RNN.recur)
     lines = shown[0].data.splitlines()
     assert lines[2].startswith("def recur(")

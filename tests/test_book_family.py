@@ -11,7 +11,9 @@ import torch
 from torch import nn
 
 from tools import family_runs
-from transformer.book.family import (
+from transformer.family import DecoderOnly
+from transformer.runtime import default_device
+from transformer_book.family import (
     BATCH_TOKENS,
     CHANGES,
     SIZES,
@@ -33,11 +35,9 @@ from transformer.book.family import (
     scaling_runs,
     train_on_language,
 )
-from transformer.book.family.language import N_SYMBOLS
-from transformer.book.family.learning import Training
-from transformer.book.family.models import BASE, count_embedding, count_parameters
-from transformer.family import DecoderOnly
-from transformer.runtime import default_device
+from transformer_book.family.language import N_SYMBOLS
+from transformer_book.family.learning import Training
+from transformer_book.family.models import BASE, count_embedding, count_parameters
 
 
 def one_after_another(n):

@@ -199,12 +199,12 @@ def open_imports(notebook):
     cell(notebook, "imports").source = "x = 1"
 
 
-@breaks("drawings_have_words", "drawn: shows other than one drawing of transformer.book.drawings")
+@breaks("drawings_have_words", "drawn: shows other than one drawing of transformer_book.drawings")
 def two_drawings(notebook):
     cell(notebook, "drawn").outputs *= 2
 
 
-@breaks("drawings_have_words", "drawn: shows other than one drawing of transformer.book.drawings")
+@breaks("drawings_have_words", "drawn: shows other than one drawing of transformer_book.drawings")
 def a_plot_as_svg(notebook):
     data = cell(notebook, "drawn").outputs[0].data
     data["image/svg+xml"] = data["image/svg+xml"].replace("class='drawing' ", "")

@@ -12,10 +12,19 @@ import pytest
 import yaml
 
 from tests.chapter_rules import chapter_of, printed, rules_for
-from tools.chapters import CHAPTERS, LEDGER, METADATA, ROOT, code_cells, set_up_source, stamp
+from tools.chapters import (
+    CHAPTERS,
+    LEDGER,
+    METADATA,
+    PACKAGES,
+    ROOT,
+    code_cells,
+    set_up_source,
+    stamp,
+)
 from tools.imports import python_of_cell
-from tools.ledger import CLAIM, KIND, ledger
-from transformer.book.claims import anchor_of
+from tools.ledger import KIND, ledger
+from transformer_book.claims import CLAIM, anchor_of
 
 MEGABYTES = 1.5
 PATH = re.compile(r"(?<![\w.:/])/(?:home|Users|root|tmp|var|usr|opt|mnt|content)/|[A-Z]:\\\\Users")
@@ -112,15 +121,20 @@ def test_the_stamp_sees_every_change(notebook, tmp_path, monkeypatch):
     data, kind = next(pictures)
     data[kind] = data[kind][:-8]
     assert stamp(changed)["outputs"] != before["outputs"]
-    shutil.copytree(ROOT / "transformer", tmp_path / "transformer")
+    for package in PACKAGES:
+        shutil.copytree(ROOT / package, tmp_path / package)
     checkpoints = tmp_path / "transformer" / ".ipynb_checkpoints"
     checkpoints.mkdir(exist_ok=True)
     (checkpoints / "masks-checkpoint.py").write_text("# an editor's", encoding="utf-8")
     monkeypatch.setattr("tools.chapters.ROOT", tmp_path)
     assert stamp(notebook) == before
-    edits = {"attention.py": True, "book/claims.py": True, "commands/__init__.py": False}
+    edits = {
+        "transformer/attention.py": True,
+        "transformer_book/claims.py": True,
+        "transformer/commands/__init__.py": False,
+    }
     for name, counts in edits.items():
-        with (tmp_path / "transformer" / name).open("a", encoding="utf-8") as module:
+        with (tmp_path / name).open("a", encoding="utf-8") as module:
             module.write("#\n")
         now = stamp(notebook)
         assert (now["made_from"] != before["made_from"]) == counts

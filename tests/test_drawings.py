@@ -7,11 +7,11 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from transformer.book.drawings import ROLES, Drawing, Place, model_map, palette_sheet
-from transformer.book.drawings.colours import FAINT, INK, NAMED, PAPER, QUIET, at_night
-from transformer.book.drawings.matrix import rounded, shown
-from transformer.book.drawings.model_map import PARTS
-from transformer.book.drawings.svg import line_of_text, number
+from transformer_book.drawings import ROLES, Drawing, Place, model_map, palette_sheet
+from transformer_book.drawings.colours import FAINT, INK, NAMED, PAPER, QUIET, at_night
+from transformer_book.drawings.matrix import rounded, shown
+from transformer_book.drawings.model_map import PARTS
+from transformer_book.drawings.svg import line_of_text, number
 
 ALT = "A drawing for the tests, with an alternative text that is long enough."
 SVG = "{http://www.w3.org/2000/svg}"

@@ -4,7 +4,7 @@ import nbformat
 import pytest
 
 from tools.chapters import CHAPTERS, code_cells, drawings
-from transformer.book.drawings import Drawing, model_map, palette_sheet
+from transformer_book.drawings import Drawing, model_map, palette_sheet
 
 COLUMN = 358  # px, of a page on a phone 390 px wide
 MEASURE = """() => [...document.querySelectorAll('svg')].map(svg => {

@@ -11,15 +11,15 @@ import pikepdf
 import pytest
 from lxml import etree
 
-import tools.offer
+import website.editions.offer
 from tests.unchecked import unchecked
-from tools import epub, pdf
 from tools.chapters import ROOT
-from tools.cover import cover, looks
-from tools.editions import Fault, book_pages
-from tools.offer import offer, publish
-from tools.press import BASE
-from transformer.book.drawings import Drawing
+from transformer_book.drawings import Drawing
+from website.editions import epub, pdf
+from website.editions.cover import cover, looks
+from website.editions.offer import offer, publish
+from website.editions.pages import Fault, book_pages
+from website.editions.press import BASE
 
 LONG_CLAIM = "claim-" + "-".join(f"word{i}" for i in range(30))
 CONFIG = """title: A small book
@@ -411,9 +411,9 @@ def test_the_links_do_not_stand_in_the_editions_themselves(small):
 
 
 def test_an_edition_with_a_fault_is_not_offered(shelf, browser, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(tools.offer, "ROOT", tmp_path)
-    monkeypatch.setattr(tools.offer, "SITE", shelf)
-    monkeypatch.setattr(tools.offer, "chromium", lambda: nullcontext(browser))
+    monkeypatch.setattr(website.editions.offer, "ROOT", tmp_path)
+    monkeypatch.setattr(website.editions.offer, "SITE", shelf)
+    monkeypatch.setattr(website.editions.offer, "chromium", lambda: nullcontext(browser))
 
     def make(content, fault=None):
         def write(_, target):

@@ -6,16 +6,16 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from tools.site_check import LOADS
-from transformer.book import figures
-from transformer.book.explorer import Explored, explore, from_model
-from transformer.book.explorer.explored import TITLES
-from transformer.book.explorer.page import SCALE
 from transformer.config import TransformerConfig
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.data.tokens import BOS_ID, EOS_ID
 from transformer.model import Transformer
 from transformer.multihead import record_attention
+from transformer_book import figures
+from transformer_book.explorer import Explored, explore, from_model
+from transformer_book.explorer.explored import TITLES
+from transformer_book.explorer.page import SCALE
+from website.checks.site_check import LOADS
 
 SOURCE, TARGET = ["the", "black", "cat", "<eos>"], ["<bos>", "le", "chat", "noir", "<eos>"]
 HOSTILE = ("<b>", "</script>", "<!--", '"', "'", "&amp;", "\\", "$x$", "\u2028")

@@ -6,12 +6,12 @@ import pytest
 import torch
 
 from tests.test_explorer import HOSTILE, SCALE, SOURCE, TARGET, cat, explored
-from tools.site_check import SCREENS
-from transformer.book.explorer import Explored, explore, from_model
 from transformer.config import TransformerConfig
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.metrics import alignment_accuracy
 from transformer.model import Transformer
+from transformer_book.explorer import Explored, explore, from_model
+from website.checks.site_check import SCREENS
 
 PAGE = """<!DOCTYPE html><html lang="en" {attributes}><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>Try</title>

@@ -26,7 +26,7 @@ def test_its_sentences_are_those_that_chapter_0_writes():
 
 def test_its_drawing_is_that_of_chapter_0():
     (drawing,) = outputs(CHAPTERS[0], "drawing-whole")
-    shown = (ROOT / "_static" / "one_sentence.svg").read_text(encoding="utf-8")
+    shown = (ROOT / "website" / "static" / "one_sentence.svg").read_text(encoding="utf-8")
     assert shown == drawing.data["image/svg+xml"]
 
 

@@ -8,7 +8,7 @@ from functools import cache
 import nbformat
 import pytest
 
-from tools.chapters import CHAPTERS, ROOT, code_cells
+from tools.chapters import CHAPTERS, PACKAGES, ROOT, code_cells
 from tools.imports import files_behind, imports_of_cell
 
 PACKAGE = {
@@ -87,7 +87,7 @@ def root(tmp_path_factory):
 )
 def test_a_cell_reaches(root, code, reached):
     expected = set() if reached is None else {"__init__.py"} | reached
-    found = files_behind(imports_of_cell(code), root, "pack")
+    found = files_behind(imports_of_cell(code), root, ["pack"])
     assert found == sorted(root / "pack" / name for name in expected)
 
 
@@ -99,37 +99,41 @@ def chapter_imports(path):
 
 @cache
 def files_of(path):
-    """The files of the real package that a chapter depends on."""
-    return files_behind(chapter_imports(path), ROOT, "transformer")
+    """The files of the real packages that a chapter depends on."""
+    return files_behind(chapter_imports(path), ROOT, PACKAGES)
 
 
 def users(name):
     """The numbers of the chapters that depend on a file of the real package."""
-    file = ROOT / "transformer" / name
+    file = ROOT / name
     assert file.is_file()
     return {int(path.name[:2]) for path in CHAPTERS if file in files_of(path)}
 
 
 def test_an_edit_makes_only_the_chapters_stale_that_use_it():
     every = {int(path.name[:2]) for path in CHAPTERS}
-    assert users("book/claims.py") == every
+    assert users("transformer_book/claims.py") == every
     for name in ("page.py", "elements.js", "explorer.js", "explorer.css"):
-        assert users(f"book/explorer/{name}") == {12}
-    assert users("attention.py") == every
-    assert {1, 2} <= users("recurrent/cells.py") <= every - {3, 4, 6}
+        assert users(f"transformer_book/explorer/{name}") == {12}
+    assert users("transformer/attention.py") == every
+    assert {1, 2} <= users("transformer/recurrent/cells.py") <= every - {3, 4, 6}
+    for name in ("checkpoint", "step"):
+        assert len(users(f"transformer/training/{name}.py")) <= 2
+    assert len(users("transformer/model.py")) <= 7
     for file in (ROOT / "transformer" / "commands").glob("*.py"):
-        assert users(file.relative_to(ROOT / "transformer")) == set()
+        assert users(file.relative_to(ROOT)) == set()
 
 
 # Executes each chapter's imports in turn, and says which modules of the package were loaded by it.
-LOAD = """
+LOAD = f"""
 import json, sys
-loaded = {}
+PACKAGES = {PACKAGES}
+loaded = {{}}
 for chapter, lines in json.load(sys.stdin).items():
-    for name in [name for name in sys.modules if name.partition(".")[0] == "transformer"]:
+    for name in [name for name in sys.modules if name.partition(".")[0] in PACKAGES]:
         del sys.modules[name]
     exec("\\n".join(lines))
-    found = (m for name, m in sys.modules.items() if name.partition(".")[0] == "transformer")
+    found = (m for name, m in sys.modules.items() if name.partition(".")[0] in PACKAGES)
     loaded[chapter] = [module.__file__ for module in found]
 print(json.dumps(loaded))
 """
@@ -142,7 +146,7 @@ def test_what_a_chapter_really_loads_is_among_what_it_depends_on():
         chapter: [
             statements.get(each.name, "from {0} import {1}").format(*each)
             for each in imports
-            if each.module.partition(".")[0] == "transformer"
+            if each.module.partition(".")[0] in PACKAGES
         ]
         for chapter, imports in reached.items()
     }

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from tests.living import FIGURES, SOURCE, printed, run_cells
-from transformer.book.drawings.colours import FAINT, INK, PAPER, QUIET, ROLES, at_night
+from transformer_book.drawings.colours import FAINT, INK, PAPER, QUIET, ROLES, at_night
 
 SCRIPTS = sorted(SOURCE.glob("*.js"))
 STYLE = (SOURCE / "living.css").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.living import FIGURES, served
-from tools.site_check import SCREENS
+from website.checks.site_check import SCREENS
 
 FIRST = {  # what each figure shows at first, as its chapter printed or drew it
     "query": ["2.8", "20.6", "56.0", "20.6", "0.0", "7:30: 8.7 °C", "5", "6", "8", "9", "12",

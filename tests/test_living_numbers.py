@@ -9,11 +9,11 @@ import torch
 
 from tests.living import run_cells, served
 from transformer.attention import masked_softmax
-from transformer.book import close
 from transformer.decoding import beam_search
 from transformer.decoding.search import keep_top_k, keep_top_p
 from transformer.masks import causal_mask
 from transformer.positional import RotaryPositions, sinusoidal_encoding
+from transformer_book import close
 
 TAUS, KS, PS = (0.1, 0.5, 1, 2, 10), (1, 2, 3, 5), (0.05, 0.28, 0.5, 0.75, 0.9, 1)
 

@@ -21,7 +21,7 @@ def small_chapter(path, *sources):
 @pytest.fixture
 def shelf(tmp_path, monkeypatch):
     """The folder of a book without chapters."""
-    for folder in ("chapters", "transformer"):
+    for folder in ("chapters", *chapters.PACKAGES):
         (tmp_path / folder).mkdir()
     (tmp_path / "_config.yml").write_text(
         "repository: {url: https://github.com/a/b}", encoding="utf-8"

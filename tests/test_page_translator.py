@@ -11,13 +11,7 @@ import pytest
 import torch
 from playwright.sync_api import Error
 
-from _ext.page_parts import PARTS, SITE, copy_part
-from _ext.translator_files import STORED, translator_words
 from tests.unchecked import unchecked
-from tools.site_check import serve
-from transformer.book.explorer.explored import from_model
-from transformer.book.translator import trained
-from transformer.book.translator.data import MAX_LEN
 from transformer.data.batches import pad
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.data.grammar.lexicon import ADJECTIVES, NOUNS
@@ -25,6 +19,12 @@ from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
 from transformer.decoding import beam_search, greedy_decode
 from transformer.decoding.search import keep_top_k, keep_top_p
 from transformer.multihead import record_attention
+from transformer_book.explorer.explored import from_model
+from transformer_book.translator import trained
+from transformer_book.translator.data import MAX_LEN
+from website.checks.site_check import serve
+from website.extensions.page_parts import PARTS, SITE, copy_part
+from website.extensions.translator_files import STORED, translator_words
 
 KINDS = ("encoder", "decoder", "cross")
 LIMITS = {"pad": PAD_ID, "bos": BOS_ID, "eos": EOS_ID, "maxLen": MAX_LEN}

@@ -7,12 +7,12 @@ from itertools import count
 import pytest
 import torch
 
-from _ext.translator_files import translator_words
 from tests.test_page_translator import copy_translator, encoded, in_pytorch
-from tools.site_check import SCREENS, serve
-from transformer.book.translator import trained
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.data.grammar.vocabularies import SOURCE_WORDS
+from transformer_book.translator import trained
+from website.checks.site_check import SCREENS, serve
+from website.extensions.translator_files import translator_words
 
 PAGE = """<!DOCTYPE html><html lang="en" data-theme="{scheme}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>Try</title>

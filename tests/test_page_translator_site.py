@@ -7,20 +7,29 @@ import sys
 
 import pytest
 
-from _ext.page_parts import FOLDER, FROM_A_FILE, IMPORTED, NUMBERS, PARTS, SHARED, preloads
-from _ext.translator_files import STORED, english_grammar, translator_words
 from tools.chapters import ROOT
-from tools.site_check import serve
 from transformer.data.grammar.vocabularies import SOURCE_WORDS, TARGET_WORDS
 from transformer.data.tokens import SPECIALS
+from website.checks.site_check import serve
+from website.extensions.page_parts import (
+    FOLDER,
+    FROM_A_FILE,
+    IMPORTED,
+    NUMBERS,
+    PARTS,
+    SHARED,
+    SITE,
+    preloads,
+)
+from website.extensions.translator_files import STORED, english_grammar, translator_words
 
 SETTINGS = f"""
 import sys
-sys.path[:0] = [{str(ROOT)!r}, {str(ROOT / "_ext")!r}]
-extensions = ["page_parts"]
+sys.path.insert(0, {str(ROOT)!r})
+extensions = ["website.extensions.page_parts"]
 html_theme = "basic"
 """
-ELEMENTS = ROOT / "transformer" / "book" / "explorer" / SHARED
+ELEMENTS = ROOT / "transformer_book" / "explorer" / SHARED
 WITH = """With
 ====
 
@@ -44,7 +53,6 @@ for name in builders:
 def built(tmp_path_factory):
     """A site of two pages and the same as one page, by one process: folders by builder."""
     source = tmp_path_factory.mktemp("book")
-    (source / "_site").symlink_to(ROOT / "_site")
     (source / "conf.py").write_text(SETTINGS, encoding="utf-8")
     (source / "index.rst").write_text("Without\n=======\n\n.. toctree::\n\n   with\n")
     (source / "with.rst").write_text(WITH)
@@ -86,7 +94,7 @@ def test_the_part_is_on_the_page_that_asks_for_it_and_on_no_other(site, parts):
     assert 'whenNear(".book-translator", "translator/view.js", ["elements.js", ' in page
     assert f'href="_static/{parts.name}/translator/translator.css?v=' in page
     head = page[: page.index("</head>")]
-    assert (ROOT / "_site" / "translator" / "room.css").read_text(encoding="utf-8") in head
+    assert (ROOT / "website/parts/translator/room.css").read_text(encoding="utf-8") in head
     assert f"_static/{parts.name}/{FROM_A_FILE}" in page
     other = (site / "index.html").read_text(encoding="utf-8")
     assert "translator/" not in other
@@ -189,13 +197,13 @@ def test_a_page_that_is_opened_as_a_file_says_why_nothing_runs(page, site):
 
 
 def test_the_script_for_pages_opened_as_files_knows_every_part():
-    script = (ROOT / "_site" / FROM_A_FILE).read_text(encoding="utf-8")
+    script = (SITE / FROM_A_FILE).read_text(encoding="utf-8")
     assert all(f".{name}" in script for name in PARTS)
 
 
 @pytest.mark.parametrize(
     "path",
-    [*sorted((ROOT / "_site" / "translator").glob("*.js")), ROOT / "_site" / NUMBERS, ELEMENTS],
+    [*sorted((SITE / "translator").glob("*.js")), SITE / NUMBERS, ELEMENTS],
     ids=lambda path: path.name,
 )
 def test_no_module_is_longer_than_250_lines_or_names_another_host(path):

@@ -4,7 +4,7 @@ import re
 from xml.etree import ElementTree
 
 from tools.palette import PALETTE, palette, save_palette
-from transformer.book.drawings.colours import NAMED
+from transformer_book.drawings.colours import NAMED
 
 
 def test_the_stored_palette_is_the_drawings():

@@ -10,11 +10,11 @@ from sacrebleu.metrics import BLEU
 
 from tools import real_sentences as tool
 from transformer import Transformer, TransformerConfig
-from transformer.book.real_sentences import results as real_sentences
-from transformer.book.real_sentences.bootstrap import bleu_counts, bleu_of, paired_bootstrap
-from transformer.book.real_sentences.candidates import Candidate, candidates, pick
 from transformer.data.text import Vocabulary
 from transformer.decoding.translate import translate
+from transformer_book.real_sentences import results as real_sentences
+from transformer_book.real_sentences.bootstrap import bleu_counts, bleu_of, paired_bootstrap
+from transformer_book.real_sentences.candidates import Candidate, candidates, pick
 
 REFERENCES = ["a cat sits on the mat .", "two dogs run in the snow .", "a man sleeps here today ."]
 WRITTEN = ["a cat sits on a mat .", "two dogs run in the snow", "a man is asleep ."]

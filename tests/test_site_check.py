@@ -5,9 +5,9 @@ from contextlib import redirect_stdout
 
 import pytest
 
-from tools import site_check
-from tools.browser import browser_path
-from tools.site_links import dead_links
+from website.browser import browser_path
+from website.checks import site_check
+from website.checks.links import dead_links
 
 HOME = "https://example.org/book/"
 GOOD = """<main class="bd-article"><h1>Title</h1>

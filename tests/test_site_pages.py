@@ -11,11 +11,20 @@ from docutils.utils import new_document
 from sphinx.errors import ExtensionError
 from sphinx.jinja2glue import BuiltinTemplateLoader
 
-from _ext import lean_pages, page_parts
-from _ext.formulas import mathml
-from _ext.head_words import cut
-from _ext.lean_files import LEFT_BY_THE_THEME, UNUSED, lean, mended, plain, stamp_pages
-from _ext.lean_pages import (
+from tools.chapters import CHAPTERS, ROOT
+from website.checks.site_check import serve
+from website.extensions import lean_pages, page_parts
+from website.extensions.formulas import mathml
+from website.extensions.head_words import cut
+from website.extensions.lean_files import (
+    LEFT_BY_THE_THEME,
+    UNUSED,
+    lean,
+    mended,
+    plain,
+    stamp_pages,
+)
+from website.extensions.lean_pages import (
     NEEDED,
     SCHEME,
     LeanPages,
@@ -26,10 +35,8 @@ from _ext.lean_pages import (
     with_names,
     with_sizes,
 )
-from _ext.next_page import questions
-from _ext.ticks import set_ticks
-from tools.chapters import CHAPTERS, ROOT
-from tools.site_check import serve
+from website.extensions.next_page import questions
+from website.extensions.ticks import set_ticks
 
 
 def leaned(css, *known, ours=False):
@@ -391,7 +398,7 @@ def test_what_the_map_asks_is_text_and_no_html():
 @pytest.fixture
 def long_page(browser, tmp_path):
     """A page of five long sections, with the site's rule and script for fresh pages."""
-    sheet = (ROOT / "_static" / "book.css").read_text(encoding="utf-8")
+    sheet = (ROOT / "website" / "static" / "book.css").read_text(encoding="utf-8")
     (rule,) = re.findall(r"@media screen \{\n  html\[data-fresh\].*?\n\}\n", sheet, re.DOTALL)
     links = "".join(f'<a href="#s{i}">{i}</a> ' for i in range(5))
     sections = (f'<section id="s{i}">{links}<p style="height: 900px">' for i in range(5))

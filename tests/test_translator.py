@@ -14,8 +14,12 @@ from torch import nn
 from tools import translator_so_far
 from tools.chapters import CHAPTERS
 from transformer import Transformer, TransformerConfig
-from transformer.book import translator
-from transformer.book.translator import (
+from transformer.data.batches import make_batch
+from transformer.data.tokens import EOS_ID, PAD_ID
+from transformer.recurrent import AttentionSeq2Seq, Seq2Seq
+from transformer.runtime import default_device
+from transformer_book import translator
+from transformer_book.translator import (
     SENTENCES,
     Judged,
     corpus,
@@ -27,11 +31,7 @@ from transformer.book.translator import (
     train_translator,
     write,
 )
-from transformer.book.translator.data import mirrored_pairs
-from transformer.data.batches import make_batch
-from transformer.data.tokens import EOS_ID, PAD_ID
-from transformer.recurrent import AttentionSeq2Seq, Seq2Seq
-from transformer.runtime import default_device
+from transformer_book.translator.data import mirrored_pairs
 
 FIELDS = [field.name for field in dataclasses.fields(Judged)]
 
@@ -386,7 +386,7 @@ def test_the_rate_that_is_stored_is_the_best_and_no_edge_of_the_sweep():
 @pytest.fixture
 def weights(tmp_path, monkeypatch):
     """Stores models for the time of a test."""
-    module = sys.modules["transformer.book.translator.trained"]
+    module = sys.modules["transformer_book.translator.trained_models"]
     monkeypatch.setattr(module, "WEIGHTS", tmp_path / "weights")
     return module
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from transformer.book.your_turn import Question, YourTurn, is_empty
+from transformer_book.your_turn import Question, YourTurn, is_empty
 
 
 def average(x, weights):

@@ -28,6 +28,7 @@ from transformer.files import replace_file
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
+PACKAGES = ("transformer", "transformer_book")  # what a chapter's outputs are made from
 LEDGER = ROOT / "appendix" / "ledger.md"
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -41,8 +42,8 @@ import os
 from importlib.util import find_spec
 
 os.environ["OMP_NUM_THREADS"] = "1"  # read when torch is imported
-if find_spec("transformer") is None:
-    %pip install --quiet "git+{url}"
+if find_spec("transformer_book") is None:
+    %pip install --quiet "transformer-book[chapters] @ git+{url}"
 """
 
 
@@ -63,7 +64,7 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
 def stamp(notebook: NotebookNode) -> dict[str, str]:
     """Hashes of what the outputs were made from, and of the outputs (pictures included).
 
-    They are made from the chapter's code and the files of the package that its imports reach. The
+    They are made from the chapter's code and the files of the packages that its imports reach. The
     set-up cell is left out: it is held equal to :data:`SET_UP`, and a new repository address
     changes nothing that a chapter computes.
     """
@@ -71,7 +72,7 @@ def stamp(notebook: NotebookNode) -> dict[str, str]:
     sources = [cell.source for cell in cells if cell.id != "set-up"]
     made_from = hashlib.sha256(json.dumps(sources).encode())
     imports = [each for source in sources for each in imports_of_cell(source)]
-    for path in files_behind(imports, ROOT, "transformer"):
+    for path in files_behind(imports, ROOT, PACKAGES):
         for part in (path.relative_to(ROOT).as_posix().encode(), path.read_bytes()):
             made_from.update(b"%d:" % len(part) + part)
     outputs = json.dumps([cell.outputs for cell in cells], sort_keys=True)

@@ -18,9 +18,12 @@ from pathlib import Path
 import torch
 
 from tools.translator_so_far import commit
-from transformer.book.family.language import excess_loss, language
-from transformer.book.family.learning import Training, steps_before_fall
-from transformer.book.family.models import (
+from transformer.family import DecoderOnly, FamilyConfig
+from transformer.files import replace_file
+from transformer.runtime import default_device
+from transformer_book.family.language import excess_loss, language
+from transformer_book.family.learning import Training, steps_before_fall
+from transformer_book.family.models import (
     CHANGES,
     SIZES,
     block_config,
@@ -28,7 +31,7 @@ from transformer.book.family.models import (
     count_parameters,
     scaling_config,
 )
-from transformer.book.family.results import (
+from transformer_book.family.results import (
     BLOCKS,
     SCALING,
     TUNING_SEED,
@@ -36,9 +39,6 @@ from transformer.book.family.results import (
     read_runs,
     tried,
 )
-from transformer.family import DecoderOnly, FamilyConfig
-from transformer.files import replace_file
-from transformer.runtime import default_device
 
 CHOICES = {
     "blocks": {

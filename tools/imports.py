@@ -7,7 +7,7 @@ from; so ``from a import name`` follows that one name.
 """
 
 import ast
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
@@ -74,13 +74,13 @@ def imports_of_cell(source: str) -> list[Import]:
         return []
 
 
-def files_behind(imports: Iterable[Import], root: Path, package: str) -> list[Path]:
-    """The files of ``root/package`` that ``imports`` reach, directly or through others, sorted."""
+def files_behind(imports: Iterable[Import], root: Path, packages: Collection[str]) -> list[Path]:
+    """The files of these packages that ``imports`` reach, directly or through others, sorted."""
     modules: set[Path] = set()
     ahead, done = list(imports), set()
     while ahead:
         each = ahead.pop()
-        if each in done or each.module.partition(".")[0] != package:
+        if each in done or each.module.partition(".")[0] not in packages:
             continue
         done.add(each)
         for name in _with_parents(f"{each.module}.{each.name}"):

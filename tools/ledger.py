@@ -8,10 +8,8 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from transformer.book.claims import anchor_of
+from transformer_book.claims import CLAIM, anchor_of
 
-# What the check of an exercise says of the solution is not a claim of the chapter's.
-CLAIM = re.compile(r"^✓ (?!(?:Your turn|Exercise) \d+\.\d+\b)(.+)$", flags=re.MULTILINE)
 KIND = re.compile(r"identity|theorem|experiment(, \d+ (seeds|models))?")
 HEAD = """\
 # Ledger of claims

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from transformer.book.drawings import palette_sheet
 from transformer.files import replace_file
+from transformer_book.drawings import palette_sheet
 
 PALETTE = Path(__file__).resolve().parents[1] / "appendix" / "palette.svg"
 

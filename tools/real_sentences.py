@@ -27,15 +27,15 @@ from sacrebleu.metrics import BLEU
 from tools.chapters import ROOT, code_cells
 from tools.imports import python_of_cell
 from tools.translator_so_far import commit
-from transformer.book.real_sentences.bootstrap import bleu_counts, paired_bootstrap
-from transformer.book.real_sentences.candidates import candidates, pick
-from transformer.book.real_sentences.results import RESULTS, Scores
 from transformer.data.parallel import encode_pairs
 from transformer.decoding.translate import translate
 from transformer.files import replace_file
 from transformer.metrics import bleu, chrf
 from transformer.runtime import default_device
 from transformer.training.checkpoint import average_checkpoints, checkpoints
+from transformer_book.real_sentences.bootstrap import bleu_counts, paired_bootstrap
+from transformer_book.real_sentences.candidates import candidates, pick
+from transformer_book.real_sentences.results import RESULTS, Scores
 
 CHAPTER = ROOT / "chapters" / "11_translation.ipynb"
 RATES = {

@@ -26,14 +26,14 @@ from torch import nn
 
 from tools.chapters import CHAPTERS, ROOT, code_cells
 from tools.imports import python_of_cell
-from transformer.book.translator import Judged, corpus, judge, train_translator
-from transformer.book.translator.learning import N_STEPS
-from transformer.book.translator.results import RESULTS
-from transformer.book.translator.trained import store_trained
 from transformer.data.grammar import AlignedPair
 from transformer.files import replace_file
 from transformer.recurrent import EncoderDecoder
 from transformer.runtime import default_device
+from transformer_book.translator import Judged, corpus, judge, train_translator
+from transformer_book.translator.learning import N_STEPS
+from transformer_book.translator.results import RESULTS
+from transformer_book.translator.trained_models import store_trained
 
 RATES = (0.002, 0.003, 0.005, 0.008, 0.012, 0.018)
 RECURRENT_RATES = (0.003, 0.005, 0.01, 0.02, 0.03)

@@ -1,11 +1,8 @@
-"""The Transformer, executed: one readable room for each part of the model; this is the front door.
+"""The Transformer, executed: one room for each part of the model; this is the front door."""
 
-The names below are fetched from their modules at first use, so that whoever imports one room, as
-most chapters do, loads that room alone.
-"""
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from transformer.doors import at_first_use
 
 if TYPE_CHECKING:
     from transformer.config import TransformerConfig as TransformerConfig
@@ -15,33 +12,14 @@ if TYPE_CHECKING:
     from transformer.model import Transformer as Transformer
     from transformer.multihead import MultiHeadAttention as MultiHeadAttention
     from transformer.training.loop import fit as fit
-
-_HOMES = {
-    "MultiHeadAttention": "transformer.multihead",
-    "Transformer": "transformer.model",
-    "TransformerConfig": "transformer.config",
-    "beam_search": "transformer.decoding.search",
-    "fit": "transformer.training.loop",
-    "greedy_decode": "transformer.decoding.search",
-    "sample": "transformer.decoding.search",
-}
-
-__all__ = [
-    "MultiHeadAttention",
-    "Transformer",
-    "TransformerConfig",
-    "beam_search",
-    "fit",
-    "greedy_decode",
-    "sample",
-]
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'transformer' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *_HOMES])
+else:
+    __getattr__, __dir__, __all__ = at_first_use(
+        __name__,
+        {
+            "config": "TransformerConfig",
+            "decoding.search": "beam_search greedy_decode sample",
+            "model": "Transformer",
+            "multihead": "MultiHeadAttention",
+            "training.loop": "fit",
+        },
+    )

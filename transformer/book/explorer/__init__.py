@@ -1,6 +1,0 @@
-"""The attention explorer: every head of a model on a few sentences, in one piece of HTML."""
-
-from transformer.book.explorer.explored import Explored, from_model
-from transformer.book.explorer.page import explore
-
-__all__ = ["Explored", "explore", "from_model"]

@@ -1,0 +1,48 @@
+"""One colour for one thing, in the whole book, on white paper and on black."""
+
+from typing import NamedTuple
+
+from transformer_book.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
+
+INK, QUIET, FAINT, PAPER = "#1a1a1a", "#595959", "#bdbdbd", "#ffffff"
+
+
+class Role(NamedTuple):
+    """How a thing is coloured: its surface and its lines, by day and by night."""
+
+    surface: str
+    line: str  # darker than the surface, for a contrast of 3 with the paper
+    dark_surface: str
+    dark_line: str
+
+
+ROLES = {
+    "word": Role(GREY, "#707070", GREY, "#949494"),
+    "query": Role(BLUE, "#00639C", "#1F8ACB", "#3D9AD6"),
+    "key": Role(ORANGE, "#B27800", "#B87F00", "#E69F01"),
+    "value": Role(GREEN, "#008A64", GREEN, "#1FB98C"),
+    "memory": Role(PURPLE, "#B0558A", "#B8668F", "#CC79A8"),
+    "position": Role(SKY, "#2A8AC4", "#4192B2", "#7CCFEF"),
+    "loss": Role(RED, "#D35D00", RED, "#EE7A22"),
+    "mask": Role(FAINT, INK, "#5c6370", "#f2f2f2"),
+    "plain": Role(PAPER, "#767676", "#121212", "#949494"),
+}
+NAMED = {  # what has which role; the notation's palette shows this table
+    "words, tokens": "word",
+    "queries; attention weights; the decoder's state": "query",
+    "keys": "key",
+    "values; attention's output": "value",
+    "memory; the encoder's states": "memory",
+    "positions": "position",
+    "loss; the word that is wanted": "loss",
+    "masked": "mask",
+    "scores and all else": "plain",
+}
+
+
+def at_night() -> dict[str, str]:
+    """The dark colour that replaces each light one that is not the same in both."""
+    pairs = {QUIET: "#b8b8b8"}
+    for role in ROLES.values():
+        pairs |= {role.surface: role.dark_surface, role.line: role.dark_line}
+    return {light: dark for light, dark in pairs.items() if light != dark}

@@ -1,0 +1,120 @@
+"""What the stages of the translator reached, as ``make translators`` has measured it."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from html import escape
+from pathlib import Path
+
+from IPython.display import display
+
+from transformer_book.translator.learning import N_STEPS, Judged
+
+RESULTS = Path(__file__).with_name("results.json")
+HEADINGS = ("chapter", "right, %", "long, %", "BLEU", "who sees whom, %")
+NEVER_PARTED = "\u2060–\u2060"  # a range stays on one line of a narrow screen
+MEASURES = ("exact", "exact_long", "bleu", "both_right")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A translator at its best learning rate: ``judged`` has an entry for each seed from 0.
+
+    ``tried`` holds each rate and the mean exact match that two other seeds reach with it on other
+    sentences. ``seconds`` are the CPU's on one thread, of training alone, the mean over the seeds.
+    """
+
+    name: str
+    chapter: int
+    control: bool
+    lr: float
+    n_steps: int
+    tried: dict[float, float]
+    n_parameters: int
+    judged: tuple[Judged, ...]
+    seconds: float
+
+    def spread(self, measure: str) -> tuple[float, float]:
+        """The lowest and the highest of a measure over the seeds."""
+        values = [getattr(each, measure) for each in self.judged]
+        return min(values), max(values)
+
+    def agrees(self, found: Judged, *, margin: float = 0.1) -> bool:
+        """Whether the exact match ``found`` is no further than ``margin`` outside the seeds'.
+
+        Below half of the lowest it does not agree, whatever the margin.
+        """
+        lowest, highest = self.spread("exact")
+        return max(lowest - margin, lowest / 2) <= found.exact <= highest + margin
+
+
+@cache
+def all_stored() -> tuple[Stored, ...]:
+    """Every translator, chapter by chapter, each chapter's own before its controls."""
+    rows = json.loads(RESULTS.read_text(encoding="utf-8"))
+    return tuple(_from_json(row) for row in rows)
+
+
+def stored(name: str) -> Stored:
+    """The translator of this name. Raises ValueError, which lists the names, for another."""
+    for row in all_stored():
+        if row.name == name:
+            return row
+    names = ", ".join(row.name for row in all_stored())
+    raise ValueError(f"name must be one of {names}, got {name!r}")
+
+
+def results_so_far(chapter: int, *, controls: bool = False) -> None:
+    """Display a row for each chapter's translator up to this one, and its controls on request.
+
+    Raises ValueError for a ``chapter`` that has no translator.
+    """
+    chapters = sorted({row.chapter for row in all_stored()})
+    if chapter not in chapters:
+        raise ValueError(f"chapter must be one of {chapters}, got {chapter}")
+    rows = [
+        row
+        for row in all_stored()
+        if (row.chapter <= chapter and not row.control) or (controls and row.chapter == chapter)
+    ]
+    cells = [[_title(row), *(_percent(row, measure) for measure in MEASURES)] for row in rows]
+    plain = "\n".join("  ".join(row) for row in (HEADINGS, *cells))
+    display({"text/html": _html(cells), "text/plain": plain}, raw=True)
+
+
+def _title(row: Stored) -> str:
+    steps = "" if row.n_steps == N_STEPS else f"{row.n_steps:,} steps, "
+    size = f"{row.n_parameters / 1000:.0f}k parameters, {steps}{row.seconds:.0f} s"
+    return f"{'–' if row.control else row.chapter} {row.name} ({size})"
+
+
+def _percent(row: Stored, measure: str) -> str:
+    """The seeds' lowest and highest; BLEU is a number between 0 and 100 already."""
+    factor = 1 if measure == "bleu" else 100
+    lowest, highest = (f"{factor * value:.0f}" for value in row.spread(measure))
+    return lowest if lowest == highest else f"{lowest}–{highest}"
+
+
+def _html(rows: Sequence[Sequence[str]]) -> str:
+    """A table; Markdown's own are not drawn in outputs on the site."""
+    parts = [f"<tr>{''.join(f'<th>{escape(text)}</th>' for text in HEADINGS)}</tr>"]
+    for row in rows:
+        cells = (escape(text).replace("–", NEVER_PARTED) for text in row)
+        parts.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
+    return "<table>\n" + "\n".join(parts) + "\n</table>"
+
+
+def _from_json(row: dict) -> Stored:
+    seeds = row["seeds"]
+    return Stored(
+        name=row["name"],
+        chapter=row["chapter"],
+        control=row["control"],
+        lr=row["lr"],
+        n_steps=row.get("n_steps", N_STEPS),
+        tried={float(lr): exact for lr, exact in row["tried"].items()},
+        n_parameters=row["n_parameters"],
+        judged=tuple(Judged(**seed["judged"]) for seed in seeds),
+        seconds=sum(seed["seconds"] for seed in seeds) / len(seeds),
+    )

@@ -1,0 +1,36 @@
+"""The site's door: what is made of the built site, or for it."""
+
+import sys
+
+USAGE = "usage: python -m website {check, pdf, epub, card, fonts FOLDER}"
+
+
+def main(arguments: list[str]) -> int:
+    """Each verb loads its own module, for a browser, PDF and fonts are needed by one each."""
+    match arguments:
+        case ["check"]:
+            from website.checks.site_check import main as check
+
+            return check()
+        case ["pdf"]:
+            from website.editions.pdf import publish_pdf
+
+            return publish_pdf()
+        case ["epub"]:
+            from website.editions.epub import publish_epub
+
+            return publish_epub()
+        case ["card"]:
+            from website.social_card import draw_card
+
+            return draw_card()
+        case ["fonts", folder]:
+            from website.fonts import cut_fonts
+
+            return cut_fonts(folder)
+    print(USAGE, file=sys.stderr)
+    return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

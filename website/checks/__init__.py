@@ -1,0 +1,1 @@
+"""The look at every page of the built site."""

@@ -1,0 +1,169 @@
+"""Open every page of the built site in headless Chromium: ``make site-check``.
+
+Each page is loaded on a wide light screen and on a narrow dark one, with all that can be unfolded
+unfolded. It fails when a page asks another host for anything, misses a file, logs an error, is
+wider than the screen or cuts something off, links to what is not there, or has a formula that is
+not set, or a picture or a fold without words; and where axe-core finds that a page shuts some
+readers out, as by too little contrast. A screen of middle width is looked at without axe-core.
+"""
+
+import http.server
+import os
+import re
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+
+import yaml
+from axe_playwright_python.base import AXE_SCRIPT
+from playwright.sync_api import Browser, Page
+
+from website import ROOT
+from website.browser import chromium
+from website.checks.links import dead_links
+from website.editions.offer import SITE
+
+SCREENS = ((1280, "light"), (390, "dark"))
+BETWEEN = (820, "light")
+PATIENCE = 10_000  # ms for each part that a script fills in
+# What a browser would fetch by itself, as opposed to a link that a reader may follow.
+LOADS = re.compile(
+    r"<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\bsrc=[\"'](?:https?:)?//[^\"']+"
+    r"|<link\b(?=[^>]*\brel=[\"'][^\"']*(?:stylesheet|icon|preload|preconnect|prefetch))[^>]*"
+    r"?\bhref=[\"'](?:https?:)?//[^\"']+"
+    r"|url\(\s*[\"']?(?:https?:)?//[^)]+|@import\s+[\"'](?:https?:)?//[^\"']+",
+    re.IGNORECASE,
+)
+IN_THE_PAGE = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
+
+BARRIERS = Path(__file__).with_name("barriers.js").read_text(encoding="utf-8")
+# What axe-core may find, with the reason: (rule, part of the element's selector). One that is found
+# nowhere any more has to go.
+KNOWN: dict[tuple[str, str], str] = {}
+
+Screen = tuple[int, str]  # its width in pixels, and its colours
+Look = tuple[Screen, str]  # at this page
+
+
+def serve(folder: Path) -> tuple[http.server.ThreadingHTTPServer, str]:
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args) -> None:
+            pass
+
+    class Server(http.server.ThreadingHTTPServer):
+        def handle_error(self, *_) -> None:
+            """Silence: a browser may leave a page before all of a file has come."""
+
+    server = Server(("127.0.0.1", 0), partial(Quiet, directory=folder))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    return server, f"http://127.0.0.1:{server.server_port}/"
+
+
+def written_addresses(folder: Path) -> list[str]:
+    """Outside addresses that a page or a style sheet would load by itself."""
+    files = sorted(p for p in folder.rglob("*") if p.suffix in (".html", ".css"))
+    return [
+        f"{path.relative_to(folder)} would load {match[0][:120]}"
+        for path in files
+        for match in LOADS.finditer(path.read_text(encoding="utf-8", errors="replace"))
+    ]
+
+
+def leads_on(path: Path) -> bool:
+    """Whether a page is only an address that leads to another page, as the site's root."""
+    return path.read_text(encoding="utf-8").lower().startswith('<meta http-equiv="refresh"')
+
+
+def look_at(page: Page, address: str, base: str, barriers: bool) -> tuple[list[str], set]:
+    """What is wrong with one page on one screen, and which of KNOWN it has.
+
+    With ``barriers`` axe-core looks, too, and what the page still loads is waited for.
+    """
+    found: list[str] = []
+    known: set[tuple[str, str]] = set()
+    listeners = {
+        "request": lambda r: (
+            r.url.startswith((base, "data:", "blob:")) or found.append(f"asks for {r.url}")
+        ),
+        "response": lambda r: r.status >= 400 and found.append(f"gets {r.status} for {r.url}"),
+        "pageerror": lambda e: found.append(f"throws {e}"),
+        "console": lambda m: m.type == "error" and found.append(f"logs an error: {m.text}"),
+    }
+    for event, listener in listeners.items():
+        page.on(event, listener)
+    page.goto(address, wait_until="load")
+    found += page.evaluate(IN_THE_PAGE, PATIENCE)
+    if barriers:
+        shut_out, known = what_shuts_out(page)
+        found += shut_out
+        page.wait_for_load_state("networkidle")
+    for event, listener in listeners.items():
+        page.remove_listener(event, listener)
+    return found, known
+
+
+def what_shuts_out(page: Page) -> tuple[list[str], set[tuple[str, str]]]:
+    """What axe-core finds on a page, and which of KNOWN is among it."""
+    found, known = [], set()
+    for rule, target, summary in page.evaluate(BARRIERS, AXE_SCRIPT):
+        excuse = {key for key in KNOWN if key[0] == rule and key[1] in target}
+        known |= excuse
+        if not excuse:
+            found.append(f"breaks {rule} at {target}: {' '.join(summary.split())[:200]}")
+    return found, known
+
+
+def look_at_some(browser: Browser, looks: Iterable[Look], base: str) -> Iterator[tuple]:
+    """Each look with what it finds; one window for each screen, since to open one takes long."""
+    windows: dict[Screen, Page] = {}
+    for screen, name in looks:
+        if screen not in windows:
+            size = {"width": screen[0], "height": 844}
+            windows[screen] = browser.new_page(viewport=size, color_scheme=screen[1])
+        yield name, screen, look_at(windows[screen], base + name, base, screen != BETWEEN)
+    for window in windows.values():
+        window.close()
+
+
+def complaints(seen: Iterable[tuple]) -> list[str]:
+    """What the looks found, in the order of the pages, and what of KNOWN none of them found."""
+    found, gone = [], set(KNOWN)
+    for name, (width, scheme), (whats, known) in sorted(seen, key=lambda look: look[:2]):
+        found += [f"{name} ({width} px, {scheme}) {what}" for what in whats]
+        gone -= known
+    return found + [f"KNOWN lists {old}, which no page has" for old in sorted(gone)]
+
+
+def look_at_all(pages: list[str], base: str) -> list[str]:
+    """Every page on every screen; each core has a browser, and takes the next page when it can."""
+    looks = iter([(screen, name) for name in pages for screen in (*SCREENS, BETWEEN)])
+
+    def share(_) -> list[tuple]:
+        with chromium() as browser:
+            return list(look_at_some(browser, looks, base))
+
+    cores = os.cpu_count() or 1
+    with ThreadPoolExecutor(cores) as pool:
+        return complaints(look for seen in pool.map(share, range(cores)) for look in seen)
+
+
+def main(site: Path = SITE) -> int:
+    if not (site / "index.html").exists():
+        sys.exit("There is no built site in _build/html: run make book first.")
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    files = sorted(site.rglob("*.html"), key=lambda path: -path.stat().st_size)  # long ones first
+    names = [path.relative_to(site).as_posix() for path in files if not leads_on(path)]
+    pages = [name for name in names if not name.startswith("_static/")]
+    found = written_addresses(site) + dead_links(site, config["html"]["baseurl"])
+    server, base = serve(site)
+    found += look_at_all(pages, base)
+    server.shutdown()
+    server.server_close()
+    good = (
+        f"{len(pages)} pages on {len(SCREENS) + 1} screens: no outside host, no error, no barrier."
+    )
+    print("\n".join(found) or good)
+    return 1 if found else 0

@@ -1,0 +1,1 @@
+"""The PDF and the ePub, made from the built site."""

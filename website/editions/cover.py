@@ -1,0 +1,63 @@
+"""The cover of the PDF and the ePub: where the French words look in the book's own translator."""
+
+from functools import cache
+from html import escape
+
+import torch
+
+from transformer.data.tokens import BOS_ID, EOS_ID
+from transformer.multihead import record_attention
+from transformer_book.translator import SENTENCES, corpus, trained, write
+
+WIDTH, HEIGHT = 1600, 2262  # the shape of A4
+CELL, GAP, LEFT, TOP = 250, 24, 404, 420
+PAPER, WORD, QUERY, TURNED = "#0b2a45", "#d5e3ee", "#56B4E9", "#E69F00"  # the logo's colours
+WORDS = f"fill='{WORD}' font-size='58' font-style='italic'"
+
+
+@cache
+def looks() -> tuple[list[str], list[str], list[list[float]]]:
+    """English words, the French ones that the translator writes, and how much each looks at each.
+
+    As in the figure of chapter 0 they are the weights of the last layer's cross-attention, the mean
+    over its heads, of the model that chapter 9 trains.
+    """
+    model, english, french = trained(0).eval(), corpus().english, corpus().french
+    [translation] = write(model, SENTENCES[:1])
+    src = torch.tensor([[*english.encode(SENTENCES[0]), EOS_ID]])
+    with record_attention(model) as maps, torch.no_grad():
+        model(src, torch.tensor([[BOS_ID, *french.encode(translation)]]))
+    asked, written = SENTENCES[0].split(), translation.split()
+    last = [name for name in maps if name.endswith("cross_attention")][-1]
+    weights = maps[last][0].mean(dim=0)[: len(written), : len(asked)]
+    return asked, written, weights.tolist()
+
+
+def cover(title: str, subtitle: str) -> str:
+    """An SVG. Two words that change places on their way into French have the other colour."""
+    asked, written, weights = looks()
+    drawn = [f"<rect width='{WIDTH}' height='{HEIGHT}' fill='{PAPER}'/>"]
+    step = CELL + GAP
+    for j, word in enumerate(asked):
+        x = LEFT + step * j + CELL / 2
+        drawn.append(f"<text x='{x}' y='{TOP - 40}' text-anchor='middle' {WORDS}>{word}</text>")
+    for i, (word, row) in enumerate(zip(written, weights, strict=True)):
+        y = TOP + step * i
+        middle = f"x='{LEFT - 44}' y='{y + CELL / 2 + 18}'"
+        drawn.append(f"<text {middle} text-anchor='end' {WORDS}>{word}</text>")
+        for j, weight in enumerate(row):
+            colour = QUERY if i == j or weight < max(row) else TURNED
+            drawn.append(
+                f"<rect x='{LEFT + step * j}' y='{y}' width='{CELL}' height='{CELL}' rx='30'"
+                f" fill='{colour}' fill-opacity='{0.1 + 0.9 * weight:.2f}'/>"
+            )
+    for y, size, words in ((1800, min(110, 2600 // len(title)), title), (1920, 56, subtitle)):
+        drawn.append(
+            f"<text x='{WIDTH / 2}' y='{y}' text-anchor='middle' fill='#fff' font-size='{size}'>"
+            f"{escape(words)}</text>"
+        )
+    return (
+        f"<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 {WIDTH} {HEIGHT}' role='img'"
+        f" aria-label='{escape(title, quote=True)}' font-family='Book, Signs, serif'>"
+        f"{''.join(drawn)}</svg>"
+    )

@@ -1,0 +1,45 @@
+"""At a page's foot: the next chapter, with the question that the front page's map gives to it."""
+
+import re
+from html import escape
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from website.extensions.formulas import mathml
+
+ROW = re.compile(r"^\| \d+ \| \[[^]]+\]\((\S+)\.ipynb\) \| (.+) \|$", re.MULTILINE)
+FORMULA = re.compile(r"\$(.+?)\$")
+
+
+def questions(front: str) -> dict[str, str]:
+    """The question of each page in the map, as HTML."""
+
+    def as_html(asked: str) -> str:
+        parts = FORMULA.split(asked)
+        return "".join(mathml(p) if i % 2 else escape(p) for i, p in enumerate(parts))
+
+    return {page: as_html(asked) for page, asked in ROW.findall(front)}
+
+
+def ask(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Adds the next chapter's question to the link to it; ``next_title`` is the theme's."""
+    _, _, following = getattr(app.builder, "relations", {}).get(page, (None, None, None))
+    front = Path(app.srcdir) / f"{app.config.root_doc}.md"
+    if asked := questions(front.read_text(encoding="utf-8")).get(following):
+        title = context["next"]["title"]
+        context["next_title"] = f'{title} <span class="book-asked">{asked}</span>'
+
+
+def outdated(app: Sphinx, env: object, added: set, changed: set, removed: set) -> list[str]:
+    """All pages, when the map may have changed."""
+    return sorted(app.env.found_docs) if app.config.root_doc in changed else []
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("html-page-context", ask)
+    app.connect("env-get-outdated", outdated)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,164 @@
+"""The parts of pages that run in a reader's browser, put on the pages that have them.
+
+Jupyter Book loads every script and style of ``_static/`` on every page. These live in ``parts/``
+instead. A page asks for one with an element of its class, whose inside is what is left without
+scripts:
+
+    <div class="book-translator" data-size="small"><p>On the book's site …</p></div>
+
+They are copied into one folder, whose name has the hash of all that is in it: modules load others
+by their names, and a browser that has kept some must not mix them with newer ones.
+"""
+
+import hashlib
+import json
+import re
+import shutil
+from collections.abc import Callable, Iterable
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+
+from website.extensions.translator_files import write_translator_files
+
+SITE = Path(__file__).resolve().parents[1] / "parts"
+SHARED = "elements.js"  # the explorer's, which is in the package so that it runs on Colab, too
+NUMBERS = "numbers.js"  # what parts calculate
+WHEN_NEAR = "when_near.js"  # loads a part once the reader comes near it
+FROM_A_FILE = "opened_as_file.js"  # says why modules do not run in a page opened as a file
+FOLDER = "parts-"  # and the hash
+STAMPED = re.compile(rf"_static/({FOLDER}[0-9a-f]+)/")
+IMPORTED = re.compile(r'^import [^;]*?"(\.\.?/[^"]+)";', re.MULTILINE)
+
+
+class Part(NamedTuple):
+    """What an element of one class needs: a folder of ``parts/``, and in it a module and a style.
+
+    ``write`` adds to the copy what is made from the package. ``more`` finds on a page the names of
+    the modules that the first one loads only where they are asked for. ``room`` is a style that
+    stands in the page: what keeps the part's place until it comes.
+    """
+
+    folder: str
+    script: str
+    style: str
+    write: Callable[[Path], None] | None = None
+    more: str | None = None
+    room: str | None = None
+
+
+PARTS = {
+    "book-translator": Part(
+        "translator", "view.js", "translator.css", write_translator_files, room="room.css"
+    ),
+    "book-living": Part("living", "figures.js", "living.css", more=r'data-figure="(\w+)"'),
+}
+
+
+def copy_parts(app: Sphinx) -> None:
+    """Copies each part that there is, before the pages are written."""
+    if app.builder.name not in ("html", "dirhtml"):
+        return  # paper and e-books keep what stands inside of the elements
+    static = Path(app.outdir) / "_static"
+    for old in static.glob(f"{FOLDER}*"):
+        shutil.rmtree(old)
+    new = static / FOLDER
+    new.mkdir(parents=True)
+    for script in (WHEN_NEAR, FROM_A_FILE):
+        shutil.copy(SITE / script, new / script)
+    for part in PARTS.values():
+        copy_part(part, new)
+    new.rename(static / f"{FOLDER}{hash_of(new)}")
+
+
+def copy_part(part: Part, place: Path) -> None:
+    """Copies a part into ``place``, and the modules that parts share."""
+    shutil.copytree(SITE / part.folder, place / part.folder, dirs_exist_ok=True)
+    shutil.copy(SITE / NUMBERS, place / NUMBERS)
+    shared = files("transformer_book.explorer") / SHARED
+    (place / SHARED).write_text(shared.read_text(encoding="utf-8"), encoding="utf-8")
+    if part.write:
+        part.write(place / part.folder)
+
+
+def hash_of(folder: Path) -> str:
+    """Changes with the name and the content of each file in ``folder``."""
+    made = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        made.update(f"{path.relative_to(folder).as_posix()} {len(content)}\n".encode() + content)
+    return made.hexdigest()[:8]
+
+
+def parts_of(app: Sphinx) -> Path:
+    """The folder that ``copy_parts`` has made."""
+    (folder,) = (Path(app.outdir) / "_static").glob(f"{FOLDER}*")
+    return folder
+
+
+def outdated(
+    app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
+) -> list[str]:
+    """The pages of an earlier build that name a folder which is no more."""
+    if app.builder.name not in ("html", "dirhtml"):
+        return []
+    names = {name: Path(app.builder.get_outfilename(name)) for name in env.found_docs}
+    texts = {name: page.read_text("utf-8") for name, page in names.items() if page.exists()}
+    ours = {parts_of(app).name}
+    return [name for name, text in texts.items() if not set(STAMPED.findall(text)) <= ours]
+
+
+def modules_behind(scripts: Iterable[Path]) -> list[Path]:
+    """What ``scripts`` import, directly or through others; without ``scripts``, sorted."""
+    first, ahead, found = set(scripts), list(scripts), set()
+    while ahead:
+        script = ahead.pop()
+        for name in IMPORTED.findall(script.read_text(encoding="utf-8")):
+            path = (script.parent / name).resolve()
+            if path not in found:
+                found.add(path)
+                ahead.append(path)
+    return sorted(found - first)
+
+
+def preloads(part: Part, page: str, place: Path) -> list[str]:
+    """The modules that a page needs for a part: its browser asks for all of them at once."""
+    folder = place.resolve() / part.folder
+    named = [folder / f"{name}.js" for name in re.findall(part.more, page)] if part.more else []
+    behind = [*named, *modules_behind([folder / part.script, *named])]
+    return [path.relative_to(place.resolve()).as_posix() for path in dict.fromkeys(behind)]
+
+
+def load_parts(
+    app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
+) -> None:
+    """Puts the loader and the style of each part on this page, if the page has the part."""
+    if app.builder.name not in ("html", "dirhtml"):
+        return
+    body = context.get("body", "")
+    found = {name: part for name, part in PARTS.items() if f'class="{name}"' in body}
+    place = parts_of(app)
+    for name, part in found.items():
+        told = f".{name}", f"{part.folder}/{part.script}", preloads(part, body, place)
+        loader = json.dumps("./" + context["pathto"](f"_static/{place.name}/{WHEN_NEAR}", 1))
+        context["body"] += (
+            f'\n<script type="module">import {{ whenNear }} from {loader};\n'
+            f"whenNear({', '.join(map(json.dumps, told))});</script>"
+        )
+        app.add_css_file(f"{place.name}/{part.folder}/{part.style}")
+        if part.room:
+            room = (place / part.folder / part.room).read_text(encoding="utf-8")
+            context["metatags"] += f"\n<style>\n{room}</style>\n"
+    if found:
+        app.add_js_file(f"{place.name}/{FROM_A_FILE}", loading_method="defer")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("builder-inited", copy_parts)
+    app.connect("env-get-outdated", outdated)
+    app.connect("html-page-context", load_parts)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

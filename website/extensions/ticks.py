@@ -1,0 +1,99 @@
+"""Lines of their own for what a cell has found: ✓ holds, ○ waits for the reader.
+
+They are printed, so a notebook shows them as output like any other. Here each becomes a paragraph,
+and that of a claim gets the address by which the ledger and other chapters reach it. A cell that
+waits for the reader is marked as one, and a chapter says at its head what it has.
+"""
+
+import re
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from transformer_book.claims import CLAIM, anchor_of
+from website.extensions.book_site import anchor
+
+SIGN = {"✓": "holds", "○": "waits"}
+LINE = re.compile(r"([✓○]) (.+)")
+CHAPTER = re.compile(r"chapters/\d+_\w+")
+
+
+def tick(app: Sphinx, sign: str, text: str) -> nodes.paragraph:
+    paragraph = nodes.paragraph(classes=["book-tick", f"book-{SIGN[sign]}"])
+    paragraph += nodes.inline("", sign, classes=["book-sign"])
+    paragraph += nodes.inline("", text)
+    if CLAIM.fullmatch(f"{sign} {text}"):
+        paragraph["classes"].append("book-claim")
+        anchor(app, paragraph, anchor_of(text))
+        paragraph += nodes.reference(
+            "",
+            "#",
+            refid=paragraph["ids"][0],
+            classes=["headerlink"],
+            reftitle="Link to this claim",
+        )
+    return paragraph
+
+
+def split(app: Sphinx, block: nodes.literal_block) -> list[nodes.Element]:
+    """What a cell printed, with a paragraph for each line that begins with a sign."""
+    parts: list[nodes.Element] = []
+    rest: list[str] = []
+
+    def flush() -> None:
+        if any(line.strip() for line in rest):
+            part = block.copy()  # its classes and language, without what is in it
+            part["ids"] = []
+            part.rawsource = "\n".join(rest)
+            part += nodes.Text(part.rawsource)
+            parts.append(part)
+        rest.clear()
+
+    for line in block.astext().splitlines():
+        found = LINE.fullmatch(line)
+        if found:
+            flush()
+            parts.append(tick(app, found[1], found[2]))
+        else:
+            rest.append(line)
+    flush()
+    return parts
+
+
+def set_ticks(app: Sphinx, doctree: nodes.document) -> None:
+    """Runs on each page that was read, before anything is resolved."""
+    for block in list(doctree.findall(nodes.literal_block)):
+        if "output" in block["classes"] and re.search("^[✓○] ", block.astext(), re.MULTILINE):
+            parts = split(app, block)
+            if any("book-waits" in part["classes"] for part in parts):
+                block.parent.parent["classes"].append("book-yours")
+            block.replace_self(parts)
+    if CHAPTER.fullmatch(app.env.docname):
+        add_head(doctree)
+
+
+def add_head(doctree: nodes.document) -> None:
+    """Under a chapter's title, in one line: how many claims, turns and exercises it has."""
+    of_class = [p for p in doctree.findall(nodes.paragraph) if "book-tick" in p["classes"]]
+    waiting = [p.astext() for p in of_class if "book-waits" in p["classes"]]
+    counts = {
+        "claim": sum("book-claim" in p["classes"] for p in of_class),
+        "turn": len({m[0] for t in waiting if (m := re.search(r"Your turn \d+\.\d+", t))}),
+        "exercise": len({m[0] for t in waiting if (m := re.search(r"Exercise \d+\.\d+", t))}),
+    }
+    words = {
+        "claim": "claim{}, each executed on this page",
+        "turn": "turn{} of yours",
+        "exercise": "exercise{}",
+    }
+    said = [f"{n} {words[what].format('s' * (n != 1))}" for what, n in counts.items() if n]
+    title = next(iter(doctree.findall(nodes.title)))
+    if said:
+        head = nodes.paragraph(classes=["book-head"])
+        head += nodes.Text(" · ".join(said))
+        title.parent.insert(title.parent.index(title) + 1, head)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("doctree-read", set_ticks)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
