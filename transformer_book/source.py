@@ -27,7 +27,7 @@ def _is_the_packages(thing: object) -> bool:
     home = sys.modules.get(getattr(thing, "__module__", None) or "")
     if home is None or home.__name__.split(".")[0] not in OURS:
         return False
-    named = home  # and from there, by a name at a time
+    named: object = home  # and from there, by a name at a time
     for name in getattr(thing, "__qualname__", "").split("."):
         named = getattr(named, name, None)
     return named is thing
