@@ -1,4 +1,4 @@
-"""Each rule of the second edition, broken once in a small chapter that keeps all of them."""
+"""Each rule of a chapter, broken once in a small chapter that keeps all of them."""
 
 import nbformat
 import pytest

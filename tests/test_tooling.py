@@ -22,6 +22,13 @@ def test_requirements_end_in_the_package_and_pin_all_that_it_names():
     assert {re.match(r"[\w.-]+", name)[0] for name in wanted} - {"transformer-book"} <= set(pinned)
 
 
+def test_the_citation_names_this_version():
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert citation["version"] == project["version"]
+    assert citation["license"] == "MIT"
+
+
 def test_ruff_is_the_same_everywhere():
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
     assert hooks[0]["rev"] == f"v{pins()[0]['ruff']}"
