@@ -24,7 +24,7 @@ class Slopes(Positions):
     """A bias that falls with the distance, as ALiBi's: a third place at which positions act."""
 
     @classmethod
-    def in_attention(cls, *, max_len, d_k, n_heads):
+    def in_attention(cls, *, n_heads, **_):
         made = cls()
         made.register_buffer("slopes", 2.0 ** -torch.arange(1, n_heads + 1), persistent=False)
         return made

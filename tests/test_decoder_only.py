@@ -21,9 +21,7 @@ SIZES = {"d_model": 16, "n_heads": 4, "n_layers": 2, "d_ff": 24, "max_len": 20, 
 CONFIGS = {
     "gpt2": FamilyConfig.gpt2(11, **SIZES),
     "modern": FamilyConfig.modern(11, n_key_heads=2, **SIZES),
-    "paper": FamilyConfig(
-        11, position="sinusoidal", norm_order="post", feed_forward="relu", **SIZES
-    ),
+    "paper": FamilyConfig(11, position="sinusoidal", norm="post", feed_forward="relu", **SIZES),
     "without": FamilyConfig(11, position="none", bias=False, tie_embeddings=False, **SIZES),
 }
 KINDS = pytest.mark.parametrize("kind", CONFIGS)
@@ -153,7 +151,7 @@ def test_attention_that_takes_no_cache_decodes_without():
     made = model("gpt2")
     expected = greedy_decode(made, prompts(), bos_id=1, **ENDS)
     assert made.takes_cache
-    made.blocks[1].attention = Strange(made.blocks[1].attention)
+    made.blocks[1].self_attention = Strange(made.blocks[1].self_attention)
     assert not made.takes_cache
     assert torch.equal(greedy_decode(made, prompts(), bos_id=1, **ENDS), expected)
 
@@ -164,7 +162,7 @@ def test_maps_of_every_attention(kind):
     with record_attention(made) as maps:
         recorded = made(prompts()[:2])
     assert_close(recorded, made(prompts()[:2]), rtol=0, atol=1e-10)
-    assert list(maps) == ["blocks.0.attention", "blocks.1.attention"]
+    assert list(maps) == ["blocks.0.self_attention", "blocks.1.self_attention"]
     for weights in maps.values():
         assert weights.shape == (2, 4, 5, 5)
         assert (weights.triu(1) == 0).all()

@@ -14,7 +14,8 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 Rows = Int[Tensor, " N"]  # of the batch, in a new order; one may be named more than once
-Heads = Float[Tensor, "B h S d_k"]
+New = Float[Tensor, "B h T d_k"]  # keys or values of T new positions
+Heads = Float[Tensor, "B h S d_k"]  # and of all S so far
 
 
 class Memory(NamedTuple):
@@ -42,7 +43,7 @@ class KeyValueCache:
         self.keys: Heads | None = None  # until the first step brings their sizes
         self.values: Heads | None = None
 
-    def update(self, k: Heads, v: Heads) -> tuple[Heads, Heads]:
+    def update(self, k: New, v: New) -> tuple[Heads, Heads]:
         """Adds the keys and values of new positions; returns those of all positions so far.
 
         Raises ValueError past the room.
@@ -76,7 +77,7 @@ class MemoryCache:
     def __init__(self) -> None:
         self.kept: tuple[Heads, Heads] | None = None  # until the first step
 
-    def update(self, k: Heads, v: Heads) -> tuple[Heads, Heads]:
+    def update(self, k: New, v: New) -> tuple[Heads, Heads]:
         """Keeps these for all steps; whoever finds ``kept`` filled need not make them again."""
         self.kept = k, v
         return self.kept

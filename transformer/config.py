@@ -1,7 +1,7 @@
 """The numbers and the choices that make one model (chapters 8 and 14)."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, Self, get_args
+from typing import Any, TypeVar, get_args
 
 import torch
 
@@ -15,6 +15,8 @@ from transformer.checks import (
 )
 from transformer.layers import FeedForwardKind, NormKind, NormOrder
 from transformer.positional import POSITIONS, Positions
+
+Config = TypeVar("Config", bound="LayerConfig")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,7 +76,7 @@ class LayerConfig:
             max_len=self.max_len, d_k=self.d_k, n_heads=self.n_heads, theta=self.rope_theta
         )
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self: Config, **changes: Any) -> Config:
         """A copy with some values changed; with ``n_heads``, each has keys of its own again."""
         if "n_heads" in changes:
             changes = {"n_key_heads": None, **changes}
@@ -123,7 +125,7 @@ class TransformerConfig(LayerConfig):
                 f"got {self.src_vocab_size} and {self.tgt_vocab_size}"
             )
 
-    def replace(self, **changes: Any) -> Self:
+    def replace(self, **changes: Any) -> "TransformerConfig":
         """A copy with some values changed; with a vocabulary, sharing is decided anew.
 
         With ``n_heads``, each has keys of its own again.
@@ -133,22 +135,22 @@ class TransformerConfig(LayerConfig):
         return super().replace(**changes)
 
     @classmethod
-    def tiny(cls, src_vocab_size: int, tgt_vocab_size: int, **changes: Any) -> Self:
+    def tiny(cls, src_vocab_size: int, tgt_vocab_size: int, **changes: Any) -> "TransformerConfig":
         """Two layers of width 64: learns the tasks of chapter 9 in seconds on a CPU."""
         return cls(src_vocab_size, tgt_vocab_size, **{**_TINY, **changes})
 
     @classmethod
-    def small(cls, src_vocab_size: int, tgt_vocab_size: int, **changes: Any) -> Self:
+    def small(cls, src_vocab_size: int, tgt_vocab_size: int, **changes: Any) -> "TransformerConfig":
         """Two layers of width 128: translates short sentences after minutes on a CPU."""
         return cls(src_vocab_size, tgt_vocab_size, **{**_SMALL, **changes})
 
     @classmethod
-    def base(cls, src_vocab_size: int, tgt_vocab_size: int, **changes: Any) -> Self:
+    def base(cls, src_vocab_size: int, tgt_vocab_size: int, **changes: Any) -> "TransformerConfig":
         """The paper's base model, 63 million parameters with its 37,000 tokens; Table 3 says 65."""
         return cls(src_vocab_size, tgt_vocab_size, **changes)
 
     @classmethod
-    def big(cls, src_vocab_size: int, tgt_vocab_size: int, **changes: Any) -> Self:
+    def big(cls, src_vocab_size: int, tgt_vocab_size: int, **changes: Any) -> "TransformerConfig":
         """The paper's big model, 214 million parameters with 37,000 tokens; Table 3: 213."""
         return cls(src_vocab_size, tgt_vocab_size, **{**_BIG, **changes})
 

@@ -114,6 +114,9 @@ class RotaryPositions(Positions):
     Raises ValueError if ``d_k`` is odd, or a size or ``theta`` is not positive.
     """
 
+    cos: Tensor  # (max_len, d_k), each angle twice
+    sin: Tensor
+
     def __init__(self, max_len: int, d_k: int, *, theta: float = 10_000.0):
         super().__init__()
         check_positive(max_len=max_len, d_k=d_k)

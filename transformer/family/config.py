@@ -1,7 +1,7 @@
 """The numbers and the choices that make one model of the family (chapter 14)."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, Self
+from typing import Any
 
 from transformer.checks import check_pad_id, check_positive
 from transformer.config import LayerConfig
@@ -41,17 +41,17 @@ class FamilyConfig(LayerConfig):
             raise ValueError(f"n_token_types must be 0 or more, got {self.n_token_types!r}")
 
     @classmethod
-    def gpt2(cls, vocab_size: int = 50_257, **changes: Any) -> Self:
+    def gpt2(cls, vocab_size: int = 50_257, **changes: Any) -> "FamilyConfig":
         """GPT-2, the smallest, 124 million parameters; Radford et al. (2019), Table 2."""
         return cls(vocab_size, **{**_GPT2, **changes})
 
     @classmethod
-    def bert(cls, vocab_size: int = 30_522, **changes: Any) -> Self:
+    def bert(cls, vocab_size: int = 30_522, **changes: Any) -> "FamilyConfig":
         """BERT base, 110 million parameters; Devlin et al. (2019), section 3."""
         return cls(vocab_size, **{**_BERT, **changes})
 
     @classmethod
-    def modern(cls, vocab_size: int = 49_152, **changes: Any) -> Self:
+    def modern(cls, vocab_size: int = 49_152, **changes: Any) -> "FamilyConfig":
         """The parts of Llama (Touvron et al., 2023) with grouped keys, 135 million parameters.
 
         The sizes are those of SmolLM-135M. With another ``n_heads`` and no ``n_key_heads``, each

@@ -182,7 +182,7 @@ def _activation(name: str) -> str:
 
 
 def _rope_theta(config: Settings) -> float:
-    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    rope: Settings = config.get("rope_parameters") or config.get("rope_scaling") or {}
     kind = rope.get("rope_type", rope.get("type", "default"))
     if kind != "default":
         raise ValueError(f"config must have the rope_type 'default' for our parts, got {kind!r}")
