@@ -134,6 +134,40 @@ def test_padding_may_have_any_id():
     padded = prompts().masked_fill(prompts() == 0, 1)
     assert_close(made(padded)[1:2, 2:], made(padded[1:2, 2:]), rtol=0, atol=1e-12)
     assert 1 not in greedy_decode(made, padded, bos_id=3, eos_id=2, max_len=1)
+    state, written = made.start_decoding(padded, max_len=2), torch.tensor([[3, 4]] * 4)
+    steps = torch.stack([made.decode_next(y, state) for y in written.unbind(1)], dim=1)
+    assert_close(steps, made.decode(written, made.encode(padded)), rtol=0, atol=1e-12)
+
+
+@KINDS
+def test_without_padding_every_token_is_text_in_the_whole_and_in_the_steps(kind):
+    text, padded = (shaken(DecoderOnly(CONFIGS[kind].replace(pad_id=i))) for i in (None, 0))
+    text.load_state_dict(padded.state_dict())
+    tokens = prompts()
+    assert_close(text(tokens[:1]), padded(tokens[:1]), rtol=0, atol=1e-12)  # no 0 in the first
+    assert (text(tokens) - padded(tokens)).abs().amax(dim=(1, 2))[1:].min() > 0.01
+    state, written = text.start_decoding(tokens, max_len=3), torch.tensor([[0, 3, 0]] * 4)
+    steps = torch.stack([text.decode_next(y, state) for y in written.unbind(1)], dim=1)
+    assert_close(steps, text.decode(written, text.encode(tokens)), rtol=0, atol=1e-12)
+    for search in (greedy_decode, beam_search):
+        cached, whole = (search(text, tokens, bos_id=0, use_cache=c, **ENDS) for c in (True, False))
+        assert_close(cached, whole, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("search", [greedy_decode, beam_search])
+def test_a_text_without_padding_may_end_with_what_it_begins_with(search):
+    made = shaken(DecoderOnly(CONFIGS["gpt2"].replace(pad_id=None)))
+    ends = {"bos_id": 2, "eos_id": 2, "max_len": 6}  # GPT-2 has one token for both
+    tokens = torch.randint(11, (30, 4), generator=torch.Generator().manual_seed(2))
+    logits = made(tokens)
+    high = torch.zeros(11).double()
+    high[2] = (logits.amax(dim=-1) - logits[..., 2]).quantile(0.15)  # that some texts end
+    made.output.register_forward_hook(lambda _, x, logits: logits + high)
+    written = search(made, tokens, **ends)
+    written = written[0] if search is beam_search else written
+    ended = (written == 2).cumsum(dim=1) > 0
+    assert (written[ended] == 2).all()
+    assert 0 < ended[:, 0].sum() < 30
 
 
 class Strange(nn.Module):

@@ -56,12 +56,11 @@ def test_rms_norm_by_hand():
 
 def test_feed_forward_networks_by_hand():
     x = numbers(2, 5, D)
-    words = {"relu": lambda z: z.clamp(min=0), "gelu": phi, "gelu_tanh": tanh_phi}
-    for word, wanted in words.items():
+    for word, wanted in ACTIVATIONS_BY_HAND.items():
         made = shaken(FEED_FORWARDS[word](D, FF))
         hidden = wanted(x @ made.W_1.weight.T + made.W_1.bias)
         assert_close(made(x), hidden @ made.W_2.weight.T + made.W_2.bias)
-    assert [*words, "swiglu"] == list(FEED_FORWARDS)
+    assert [*ACTIVATIONS_BY_HAND, "swiglu"] == list(FEED_FORWARDS)
     assert FEED_FORWARDS["swiglu"] is GatedFeedForward
     gated = shaken(GatedFeedForward(D, FF))
     gate, up = x @ gated.W_1.weight.T, x @ gated.W_3.weight.T
@@ -77,6 +76,9 @@ def phi(z):
 def tanh_phi(z):
     """Hendrycks and Gimpel's approximation; it is off by up to 5e-4."""
     return z * 0.5 * (1 + torch.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3)))
+
+
+ACTIVATIONS_BY_HAND = {"relu": lambda z: z.clamp(min=0), "gelu": phi, "gelu_tanh": tanh_phi}
 
 
 @pytest.mark.parametrize("n_key_heads", [1, 2, 3, 6])
@@ -254,6 +256,25 @@ def test_sinusoidal_positions_stand_beside_scaled_embeddings_as_in_chapter_8():
     tokens, e = texts(), model.embedding
     wanted = e.tokens.weight[tokens] * math.sqrt(D) + e.positions.table[:9]
     assert_close(e(tokens), wanted)
+
+
+def test_embeddings_drop_out_after_their_norm():
+    model, tokens = shaken(EncoderOnly(BERT.replace(dropout=0.4))), texts()
+    wanted = model.embedding.eval()(tokens)
+    torch.manual_seed(0)
+    dropped = model.embedding.train()(tokens)
+    kept = dropped != 0  # what is normalised after it has dropped out is nowhere exactly zero
+    assert 0.5 < kept.double().mean() < 0.7
+    assert_close(dropped[kept], wanted[kept] / 0.6, rtol=1e-4, atol=0)
+
+
+@pytest.mark.parametrize("word", FEED_FORWARDS)
+def test_the_head_has_the_activation_of_the_networks(word):
+    model = shaken(EncoderOnly(BERT.replace(feed_forward=word)))
+    head, vectors = model.head, model.encode(texts())
+    silu = {"swiglu": lambda z: z / (1 + (-z).exp())}
+    wanted = (ACTIVATIONS_BY_HAND | silu)[word](vectors @ head.W.weight.T + head.W.bias)
+    assert_close(head(vectors), head.output(head.norm(wanted)))
 
 
 def encoder():
