@@ -49,7 +49,8 @@ all dropped near one | test_layers.py: min(round(p * 2**16), 2**16 - 1) ⇒ roun
 no bits on a GPU | test_layers.py: x.device.type != "cpu" or torch ⇒ torch
 
 # masks.py | test_masks.py
-padding mask turned round: (tokens != pad_id) ⇒ (tokens == pad_id)
+padding mask turned round: else tokens != pad_id ⇒ else tokens == pad_id
+padding where there is none | test_model.py: if pad_id is None else ⇒ if False else
 causal mask sees one word ahead: .tril() ⇒ .tril(1)
 causal mask hides the present: .tril() ⇒ .tril(-1)
 
@@ -68,25 +69,30 @@ bias lost to the fused kernel: return fused_heads(q, k, v, mask, bias) ⇒
     return fused_heads(q, k, v, mask)
 bias lost where weights are recorded: @ k.mT + bias.to(q.dtype) ⇒ @ k.mT
 recorded scores overflow: (q / math.sqrt(self.d_k)) @ k.mT ⇒ q @ k.mT / math.sqrt(self.d_k)
-new queries at position 0 | test_cache.py: self.queries(query, cache.length) ⇒ self.queries(query)
+new queries at position 0 | test_cache.py: self.queries(query, start) ⇒ self.queries(query)
+new keys at position 0 | test_cache.py: self.project(key, value, start) ⇒ self.project(key, value)
+memory projected at every step | test_cache.py:
+    if isinstance(cache, MemoryCache) and cache.kept is not None: ⇒ if False:
+groups interleaved: x.repeat_interleave(group, dim=1) ⇒ x.repeat(1, group, 1, 1)
+every head has its keys: n_heads if n_key_heads is None else n_key_heads ⇒ n_heads
 recording never ends: module.record = record ⇒ pass
 
 # cache.py | test_cache.py
-cache writes keys where it began: self.keys.narrow(2, start, T) ⇒ self.keys.narrow(2, 0, T)
-cache writes values where it began: self.values.narrow(2, start, T) ⇒ self.values.narrow(2, 0, T)
-cache does not grow: self.length += T ⇒ self.length = T
-new keys at position 0: k, v = project(key, value, self.length) ⇒ k, v = project(key, value, 0)
-room is read: return self.keys.narrow(2, 0, self.length), ⇒ return self.keys,
-room for one more: if start + T > self.max_len: ⇒ if start + T > self.max_len + 1:
+cache writes keys where it began: self.keys.narrow(2, start, ⇒ self.keys.narrow(2, 0,
+cache writes values where it began: self.values.narrow(2, start, ⇒
+    self.values.narrow(2, 0,
+cache does not grow: self.length = end ⇒ self.length = k.size(2)
+room is read: return self.keys.narrow(2, 0, end), ⇒ return self.keys,
+room for one more: if end > self.max_len: ⇒ if end > self.max_len + 1:
 cache selects only keys: self.keys, self.values = self.keys[rows], self.values[rows] ⇒
     self.keys, self.values = self.keys[rows], self.values[: len(rows)]
-memory projected at every step: if self.kept is None: ⇒ if True:
+memory not kept: self.kept = k, v ⇒ return k, v
 memory's cache not selected: self.kept = keys[rows], values[rows] ⇒ pass
 layer selects itself alone: self.cross_attention.select(rows) ⇒ pass
 memory's mask not selected: None if self.mask is None else self.mask[rows] ⇒ self.mask
 state's memory not selected: self.memory = self.memory.select(rows) ⇒ pass
 one layer's cache selected: for cache in self.caches: ⇒ for cache in self.caches[:1]:
-any forward takes a cache: return any(p.name == "cache" or ⇒ return any(True or
+any part takes a cache: return bool(getattr(part, "takes_cache", False)) ⇒ return True
 
 # positional.py | test_positional.py
 sin for cos: [angles.sin(), angles.cos()] ⇒ [angles.cos(), angles.sin()]
@@ -96,7 +102,11 @@ rotary pairs wrong: .repeat_interleave(2, dim=-1) ⇒ .repeat(1, 2)
 rotary start ignored: _rows(table, start, x.size(2)) ⇒ _rows(table, 0, x.size(2))
 angles in float32: torch.arange(0, width, 2, dtype=torch.float64) ⇒
     torch.arange(0, width, 2, dtype=torch.float32)
-rotary in no attention: return cls(max_len, d_k) ⇒ return Positions()
+rotary in no attention: return cls(max_len, d_k, theta=theta) ⇒ return Positions()
+any base is 10,000 | test_family.py: / theta ** (pairs / width) ⇒ / 10_000.0 ** (pairs / width)
+no base passed on | test_family.py: cls(max_len, d_k, theta=theta) ⇒ cls(max_len, d_k)
+places given one by one not read | test_decoder_only.py:
+    x + F.embedding(start, self.table) ⇒ x + self.table[: x.size(1)]
 
 # layers.py | test_layers.py
 LayerNorm over positions: F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps) ⇒
@@ -104,13 +114,29 @@ LayerNorm over positions: F.layer_norm(x, self.weight.shape, self.weight, self.b
 LayerNorm's variance unbiased:
     F.layer_norm(x, self.weight.shape, self.weight, self.bias, self.eps) ⇒
     (x - x.mean(-1, True)) * (x.var(-1, keepdim=True) + self.eps) ** -0.5 * self.weight + self.bias
-no ReLU: self.W_1(x).relu_() ⇒ self.W_1(x)
+no ReLU: activation: Activation = torch.relu_, ⇒ activation: Activation = nn.Identity(),
 post for pre: if self.pre: ⇒ if not self.pre:
 no residual, post: self.norm(x + self.dropout(sublayer(x))) ⇒ self.norm(self.dropout(sublayer(x)))
 residual dropped out too:
     self.norm(x + self.dropout(sublayer(x))) ⇒ self.norm(self.dropout(x + sublayer(x)))
 dropout in evaluation: if self.training and self.p > 0 else x ⇒ if self.p > 0 else x
 small dropout is none: self.p > 0 else ⇒ self.p > 0.01 else
+root mean square without eps | test_family.py:
+    self.weight.to(x.dtype), self.eps) ⇒ self.weight.to(x.dtype), 0.0)
+gain of another precision | test_family.py: self.weight.to(x.dtype) ⇒ self.weight
+gate and value exchanged | test_family.py:
+    F.silu(self.W_1(x)) * self.W_3(x) ⇒ self.W_1(x) * F.silu(self.W_3(x))
+no gate | test_family.py: F.silu(self.W_1(x)) * self.W_3(x) ⇒ F.silu(self.W_1(x))
+what goes through has no bias | test_family_hugging_face.py:
+    self.W_3 = nn.Linear(d_model, d_ff, bias=bias) ⇒
+    self.W_3 = nn.Linear(d_model, d_ff, bias=False)
+ReLU is GELU | test_family.py: "relu": torch.relu_, ⇒ "relu": F.gelu,
+GELU exact for all | test_family.py test_family_hugging_face.py:
+    partial(F.gelu, approximate="tanh"),  # GPT-2's ⇒ F.gelu,
+GELU by tanh for all | test_family.py test_family_hugging_face.py:
+    "gelu": F.gelu,  # x Φ(x), exactly ⇒ "gelu": partial(F.gelu, approximate="tanh"),
+norms all with one eps | test_model.py: NORMS[kind](d_model, eps=eps) ⇒ NORMS[kind](d_model)
+norms all of one kind | test_model.py: NORMS[kind](d_model, eps=eps) ⇒ LayerNorm(d_model, eps=eps)
 
 # config.py | test_config.py
 another longest sequence: max_len: int = 512 ⇒ max_len: int = 256
@@ -118,6 +144,13 @@ tiny with two heads: _TINY = {"d_model": 64, "n_heads": 4, ⇒ _TINY = {"d_model
 small with eight heads:
     _SMALL = {"d_model": 128, "n_heads": 4, ⇒ _SMALL = {"d_model": 128, "n_heads": 8,
 sharing kept with another vocabulary: changes = {"share_embeddings": None, **changes} ⇒ pass
+groups kept with other heads | test_family.py: changes = {"n_key_heads": None, **changes} ⇒ pass
+a head as wide as one of the keys | test_family.py: return self.d_model // self.n_heads ⇒
+    return self.d_model // (self.n_key_heads or self.n_heads)
+rotations all of one base | test_model.py: n_heads=self.n_heads, theta=self.rope_theta ⇒
+    n_heads=self.n_heads, theta=10_000.0
+a rotary table twice as long | test_model.py: max_len=self.max_len, d_k=self.d_k ⇒
+    max_len=2 * self.max_len, d_k=self.d_k
 
 # checks.py | test_checks.py test_config.py
 padding held against the larger vocabulary:
@@ -128,8 +161,13 @@ a true size: if not isinstance(size, int) or isinstance(size, bool): ⇒ if not 
 the id after the last: largest >= vocab_size ⇒ largest > vocab_size
 masks of the wrong length: m not in (1, s) ⇒ m > s
 
-# model.py | test_model.py test_cached_decoding.py
+# embedding.py | test_model.py test_family.py
 no √d_model: self.tokens(tokens) * self.scale ⇒ self.tokens(tokens)
+all tokens of segment 0: if types is None else types) ⇒ if True else types)
+dropout before the norm: self.dropout(self.norm(x)) ⇒ self.norm(self.dropout(x))
+never a norm: nn.Identity() if norm is None else norm ⇒ nn.Identity()
+
+# model.py | test_model.py test_cached_decoding.py
 source padding seen by the encoder: self.encoder(self.src_embedding(src), mask) ⇒
     self.encoder(self.src_embedding(src), None)
 source padding seen by the decoder: memory.vectors, tgt_mask, memory.mask) ⇒
@@ -151,14 +189,21 @@ no cache for self-attention: partial(look_back, cache=cache.self_attention) ⇒ 
 no cache for the memory: partial(look_across, cache=cache.cross_attention) ⇒ look_across
 all layers share the first cache: zip(layers, caches, strict=True) ⇒
     zip(layers, [caches[0]] * len(layers), strict=True)
-any part is thought to take a cache: return all(map(takes_cache, [*layers, *attentions])) ⇒
+any part is thought to take a cache: return all(map(takes_cache, self.decoder.layers)) ⇒
     return True
+any attention is thought to take a cache | test_cache.py:
+    takes_cache(self.self_attention) and takes_cache(self.cross_attention) ⇒ True
 the longest sequence refused: if tokens.size(1) > self.config.max_len: ⇒
     if tokens.size(1) >= self.config.max_len:
-a rotary table twice as long: in_attention(max_len=c.max_len, ⇒ in_attention(max_len=2 * c.max_len,
 the decoder's feed-forward network never drops out:
-    self.residual_3 = Residual(c.d_model, dropout=c.dropout, norm=c.norm) ⇒
-    self.residual_3 = Residual(c.d_model, norm=c.norm)
+    self.residual_3 = add_and_norm() ⇒ self.residual_3 = add_and_norm(dropout=0.0)
+cross-attention without groups: self.cross_attention = attention() ⇒
+    self.cross_attention = attention(n_key_heads=None)
+an encoder's attention always has biases: bias=c.bias, positions=positions ⇒ positions=positions
+a block writes without its cache | test_decoder_only.py:
+    partial(self.self_attention, cache=cache) ⇒ self.self_attention
+no last norm: if config.norm == "post": ⇒ if True:
+the last norm of another eps: (config.d_model, eps=config.norm_eps) ⇒ (config.d_model)
 causal mask left on the CPU | test_fake_cuda.py: causal_mask(tgt.size(1), device=tgt.device) ⇒
     causal_mask(tgt.size(1))
 
@@ -378,9 +423,9 @@ evaluated with gradients: with torch.no_grad(): ⇒ with torch.enable_grad():
 evaluated with dropout: model.eval() ⇒ pass
 
 # training/objective.py | test_training.py -k 'not compiled'
-padding has a loss: ignore_index=pad_id ⇒ ignore_index=-100
+padding has a loss: ignore_index=_no_label(pad_id) ⇒ ignore_index=-100
 no smoothing: label_smoothing=smoothing ⇒ label_smoothing=0.0
-padding of id 0 alone counts nothing: (labels != pad_id) ⇒ (labels != 0)
+padding of id 0 alone counts nothing: (labels != _no_label(pad_id)) ⇒ (labels != 0)
 warm-up's exponent: warmup**-1.5 ⇒ warmup**-0.5
 warm-up off by one: step * warmup**-1.5 ⇒ (step - 1) * warmup**-1.5
 
@@ -521,61 +566,41 @@ lowest for highest: return min(values), max(values) ⇒ return max(values), max(
 any run agrees: <= highest + margin ⇒ <= 1
 longer training not said: "" if row.n_steps == N_STEPS else ⇒ "" if True else
 
-# family/config.py | test_family.py
-a head as wide as one of the keys: return self.d_model // self.n_heads ⇒
-    return self.d_model // self.n_key_heads
-
-# family/parts.py | test_family.py
-root mean square without eps: self.weight.to(x.dtype), self.eps) ⇒ self.weight.to(x.dtype), 0.0)
-gain of another precision: self.weight.to(x.dtype) ⇒ self.weight
-gate and value exchanged: F.silu(self.W_1(x)) * self.W_3(x) ⇒ self.W_1(x) * F.silu(self.W_3(x))
-no gate: F.silu(self.W_1(x)) * self.W_3(x) ⇒ F.silu(self.W_1(x))
-groups interleaved: x.repeat_interleave(self.group, dim=1) ⇒ x.repeat(1, self.group, 1, 1)
-any base is 10,000: / theta ** (pairs / d_k) ⇒ / 10_000.0 ** (pairs / d_k)
-
 # family/stack.py | test_family.py test_decoder_only.py
-norms all with one eps | test_family_hugging_face.py: eps=config.norm_eps ⇒ eps=1e-5
-GELU exact for all | test_family_hugging_face.py:
-    partial(F.gelu, approximate="tanh"),  # GPT-2's ⇒ F.gelu,
-GELU by tanh for all | test_family_hugging_face.py: "gelu": F.gelu,  # x Φ(x), exactly ⇒
-    "gelu": partial(F.gelu, approximate="tanh"),
-gated networks lose their biases: GatedFeedForward(c.d_model, c.d_ff, bias=c.bias) ⇒
-    GatedFeedForward(c.d_model, c.d_ff)
-attention always has biases: {"bias": config.bias, "positions": positions} ⇒
-    {"positions": positions}
+embeddings' norm of another eps | test_family_hugging_face.py:
+    (c.d_model, eps=c.norm_eps) if c.norm ⇒ (c.d_model) if c.norm
 no √d_model: if c.position == "sinusoidal" else 1.0 ⇒ if False else 1.0
-embeddings not normalised: make_norm(c) if c.norm_order == "post" else ⇒ nn.Identity() if True else
-no last norm: make_norm(config) if config.norm_order == "pre" else ⇒ nn.Identity() if True else
-all tokens of segment 0: if types is None else types) ⇒ if True else types)
+embeddings not normalised: if c.norm == "post" else None ⇒ if False else None
 all blocks share the first cache: zip(blocks, caches, strict=True) ⇒
     zip(blocks, [caches[0]] * len(blocks), strict=True)
-blocks never drop out: dropout=config.dropout, norm=config.norm_order ⇒ norm=config.norm_order
 
 # family/decoder_only.py | test_decoder_only.py
-no causal mask: mask = words & causal_mask(T, device=tokens.device) ⇒ mask = words
+no causal mask: mask = words & causal_mask(tokens.size(1), device=tokens.device) ⇒ mask = words
 padding has a place: words[:, 0, 0].long().cumsum(dim=-1) ⇒ (tokens == tokens).long().cumsum(dim=-1)
 padding seen by the steps: self.run(x, state.words, state.caches) ⇒ self.run(x, None, state.caches)
-steps stand after the padding, too: state.words.sum(dim=-1)[:, 0], state.length + 1 ⇒
-    state.words.new_full((len(tokens), 1), state.length, dtype=torch.long), state.length + 1
+steps stand after the padding, too: where = state.words.sum(dim=-1)[:, 0] ⇒
+    where = state.words.new_full((len(tokens), 1), state.length, dtype=torch.long)
 tables not tied | test_family.py: self.output.weight = self.embedding.tokens.weight ⇒ pass
-any part is thought to take a cache: return all(map(takes_cache, [*self.blocks, *attentions])) ⇒
+any part is thought to take a cache: return all(map(takes_cache, self.blocks)) ⇒
     return True
 padding of other texts: self.words = self.words[rows] ⇒ pass
 the longest text refused: if length > self.max_len: ⇒ if length >= self.max_len:
-another pad_id seen: T, words = tokens.size(1), padding_mask(tokens, self.pad_id) ⇒
-    T, words = tokens.size(1), padding_mask(tokens)
+another pad_id seen: words = padding_mask(tokens, self.pad_id) ⇒ words = padding_mask(tokens)
+another pad_id seen in prompts: Prompted(padding_mask(src, self.pad_id), caches) ⇒
+    Prompted(padding_mask(src), caches)
 
 # family/encoder_only.py | test_family.py
 head without its norm: self.output(self.norm(self.activation(self.W(x)))) ⇒
     self.output(self.activation(self.W(x)))
+head with GELU for all: ACTIVATIONS[c.feed_forward] ⇒ ACTIVATIONS["gelu"]
 head without GELU: self.norm(self.activation(self.W(x))) ⇒ self.norm(self.W(x))
-padding seen: self.run(x, padding_mask(tokens, self.pad_id)) ⇒ self.run(x, None)
+padding seen: types=types), padding_mask(tokens, self.pad_id)) ⇒ types=types), None)
 pooler of the last token: torch.tanh(self.W(x[:, 0])) ⇒ torch.tanh(self.W(x[:, -1]))
 
 # family/masking.py | test_family.py
 all that is asked for is hidden: asked & (fate < 0.8) ⇒ asked
-none stays: tokens.where(~asked | (fate >= 0.9), other) ⇒ tokens.where(~asked, other)
-nothing replaced: tokens.where(~asked | (fate >= 0.9), other) ⇒ tokens
+none stays: tokens.where(~asked | (fate >= 0.9), words[which]) ⇒ tokens.where(~asked, words[which])
+nothing replaced: tokens.where(~asked | (fate >= 0.9), words[which]) ⇒ tokens
 specials asked for: < share) & is_word[tokens] ⇒ < share)
 every word is a label: tokens.masked_fill(~asked, pad_id) ⇒ tokens
 
@@ -588,6 +613,12 @@ a copy that differs: if x is not None and not torch.equal ⇒ if False and not t
 left over and not said: if missing or left: ⇒ if missing:
 old norms not known: "gamma": "weight", "beta": "bias" ⇒ "gamma": "gamma", "beta": "beta"
 any rotation loaded: if kind != "default": ⇒ if False:
+dropout of another model: dropout=c.get("resid_pdrop", 0.1) ⇒ dropout=0.1
+BERT's dropout of another model: dropout=c.get("hidden_dropout_prob", 0.1) ⇒ dropout=0.1
+a table under its other name lost: theirs.setdefault(original, x) ⇒ theirs.get(original, x)
+the end of a text hidden: or padding in text ⇒
+a text that ends in two ways hidden: *(ends if isinstance(ends, list) else [ends]) ⇒ ends
+no padding is padding: or padding < 0 ⇒
 
 # transformer_book/explorer/page.py | test_explorer.py
 words as markup: escape(word)}</th>' ⇒ word}</th>'

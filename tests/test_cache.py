@@ -7,6 +7,7 @@ from torch.testing import assert_close
 
 from tests.test_multihead import POSITIONED, B, D, H, S, T, module, source, vectors
 from transformer.cache import (
+    Caches,
     DecodingState,
     KeyValueCache,
     LayerCache,
@@ -14,7 +15,9 @@ from transformer.cache import (
     MemoryCache,
     takes_cache,
 )
+from transformer.config import TransformerConfig
 from transformer.masks import causal_mask, padding_mask
+from transformer.model import DecoderLayer, EncoderLayer
 from transformer.multihead import record_attention
 
 PIECES = pytest.mark.parametrize("pieces", [(1,) * S, (3, 1, 3), (S,)], ids=str)
@@ -52,7 +55,7 @@ def test_one_position_at_a_time_needs_no_mask(make):
 def test_room_that_is_not_used_yet_is_never_read(make, pieces):
     attend, cache = module(positions=make()), KeyValueCache(S + 3)
     (x,) = vectors(S)
-    keys, values = cache.extend(attend.project, x[:, :1], x[:, :1])
+    keys, values = cache.update(*attend.project(x[:, :1], x[:, :1]))
     assert keys.shape == values.shape == (B, H, 1, D // H)
     cache.keys[:, :, 1:], cache.values[:, :, 1:] = torch.nan, torch.nan
     cache.length = 0
@@ -68,7 +71,7 @@ def test_a_cache_holds_what_was_projected_in_order(pieces):
     x, y = vectors(S, S)
     parts = zip(x.split(list(pieces), dim=1), y.split(list(pieces), dim=1), strict=True)
     for part in parts:
-        held = cache.extend(attend.project, *part)
+        held = cache.update(*attend.project(*part))
     assert_close(held, attend.project(x, y), rtol=0, atol=1e-12)
 
 
@@ -147,22 +150,22 @@ def test_what_is_recorded_in_a_step_is_a_row_of_the_whole(make):
             assert not row[..., t + 1 :].any()
 
 
-def with_forward(forward):
-    return type("Part", (nn.Module,), {"forward": forward})()
-
-
-@pytest.mark.parametrize(
-    ("part", "takes"),
-    [
-        (module(), True),
-        (with_forward(lambda self, x, *, cache=None: x), True),
-        (with_forward(lambda self, x, **options: x), True),
-        (with_forward(lambda self, x, mask=None: x), False),
-        (with_forward(lambda self, *cached: cached[0]), False),
-    ],
-)
-def test_who_takes_a_cache_says_so_in_forward(part, takes):
-    assert takes_cache(part) is takes
+def test_who_takes_a_cache_says_so():
+    says_no = module()
+    says_no.takes_cache = False
+    assert [takes_cache(part) for part in (module(), says_no, nn.Linear(2, 2))] == [
+        True, False, False,
+    ]  # fmt: skip
+    config = TransformerConfig(9, 9, d_model=D, n_heads=H, d_ff=5)
+    for make, names in (
+        (EncoderLayer, ["self_attention"]),
+        (DecoderLayer, ["self_attention", "cross_attention"]),
+    ):
+        for name in names:
+            layer = make(config)
+            assert takes_cache(layer)
+            setattr(layer, name, nn.Identity())
+            assert not takes_cache(layer)
 
 
 def test_a_memory_selects_vectors_and_mask_together():
@@ -198,9 +201,9 @@ def test_a_state_selects_its_memory_and_every_cache():
 
 
 def test_a_state_without_a_memory_has_caches_alone():
-    attend, state = module(), DecodingState(None, [KeyValueCache(3)])
+    attend, state = module(), Caches([KeyValueCache(3)])
     (x,) = vectors(1)
     attend(x, x, x, cache=state.caches[0])
     state.select(torch.tensor([1]))
-    assert (state.length, state.memory) == (1, None)
+    assert state.length == 1
     assert state.caches[0].keys.size(0) == 1

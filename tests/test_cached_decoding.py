@@ -24,7 +24,7 @@ class Slopes(Positions):
     """A bias that falls with the distance, as ALiBi's: a third place at which positions act."""
 
     @classmethod
-    def in_attention(cls, *, max_len, d_k, n_heads):
+    def in_attention(cls, *, n_heads, **_):
         made = cls()
         made.register_buffer("slopes", 2.0 ** -torch.arange(1, n_heads + 1), persistent=False)
         return made
@@ -61,6 +61,59 @@ def test_steps_give_the_logits_of_the_whole(position, norm, dtype):
             whole, steps = model(src, tgt), stepwise(model, src, tgt)
         tolerance = TOLERANCE[dtype] * max(1, whole.abs().max().item())
         assert_close(steps, whole, rtol=0, atol=tolerance)
+
+
+VARIANTS = {
+    "grouped keys": {"n_key_heads": 2},
+    "one head of keys": {"n_key_heads": 1, "position": "rotary", "rope_theta": 50.0},
+    "of today": {
+        **{"n_key_heads": 2, "norm": "pre", "norm_kind": "rms", "feed_forward": "swiglu"},
+        **{"bias": False, "position": "rotary"},
+    },
+    "grouped, with a bias on the scores": {"n_key_heads": 2, "position": "slopes"},
+    "no padding": {"pad_id": None},
+}
+
+
+@pytest.mark.parametrize("name", VARIANTS)
+def test_every_variant_decodes_with_a_cache_as_without(name):
+    model, tgt = written(**VARIANTS[name])
+    assert model.takes_cache
+    assert_close(stepwise(model, EMPTY, tgt), model(EMPTY, tgt), rtol=0, atol=1e-12)
+    for search in (greedy_decode, beam_search):
+        cached, whole = (search(model, SRC, use_cache=c, **ENDS) for c in (True, False))
+        assert_close(cached, whole, rtol=0, atol=1e-5)
+    with record_attention(model) as maps:
+        recorded = model(SRC, tgt)
+    assert_close(recorded, model(SRC, tgt), rtol=0, atol=1e-11)
+    assert {weights.shape[1] for weights in maps.values()} == {4}  # heads of queries
+    state = model.start_decoding(SRC, max_len=3)
+    model.decode_next(tgt[:, 0], state)
+    heads = model.config.n_key_heads or 4
+    for cache in state.caches:
+        assert cache.self_attention.keys.shape == (B, heads, 3, D // 4)
+        assert cache.cross_attention.kept[1].shape == (B, heads, S, D // 4)
+
+
+@pytest.mark.parametrize("search", [greedy_decode, beam_search, sample])
+def test_without_padding_what_has_ended_is_filled_with_its_end(search):
+    model, _ = written(pad_id=None)
+    src = torch.randint(20, (40, S), generator=torch.Generator().manual_seed(1))
+    logits = model(src, src[:, :T])
+    high = torch.zeros(25).double()
+    for token, share in ((2, 0.1), (0, 0.3)):  # that the end, or 0, is likeliest at this share
+        high[token] = (logits.amax(dim=-1) - logits[..., token]).quantile(share)
+    model.output.register_forward_hook(lambda _, x, logits: logits + high)
+    tokens = search(model, src, **ENDS)
+    tokens = tokens[0] if search is beam_search else tokens
+    ended = (tokens == 2).cumsum(dim=1) > 0
+    assert (tokens[ended] == 2).all()
+    assert ended[:, -2].any()
+    assert (tokens == 0).any(), "0 is a word of this model"
+    if search is greedy_decode:
+        for row, written_alone in zip(tokens, src, strict=True):
+            alone = search(model, written_alone[None], **ENDS)[0]
+            assert torch.equal(row[: len(alone)], alone)
 
 
 @NORMS

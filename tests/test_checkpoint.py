@@ -380,10 +380,21 @@ def test_a_checkpoint_older_than_a_field_of_the_config_is_of_its_default(trained
     m, run = trained
     file = checkpoints(run)[-1] / "state.json"
     about = json.loads(file.read_text())
-    del about["config"]["norm"]
+    for name in ("norm", "n_key_heads", "norm_kind", "feed_forward", "bias", "rope_theta"):
+        del about["config"][name]
     file.write_text(json.dumps(about))
     assert load_transformer(checkpoints(run)[-1]).config == m.config
     load_checkpoint(checkpoints(run)[-1], model())
+
+
+def test_a_checkpoint_keeps_every_choice_of_its_model(tmp_path):
+    choices = {"n_key_heads": 1, "norm_kind": "rms", "feed_forward": "swiglu", "bias": False}
+    m = model(position="rotary", rope_theta=50.0, norm_eps=1e-3, pad_id=None, **choices)
+    train(tmp_path, m, 2)
+    again = load_transformer(checkpoints(tmp_path)[-1])
+    assert again.config == m.config
+    src = torch.randint(V, (3, 5), generator=torch.Generator().manual_seed(0))
+    assert torch.equal(again(src, src), m.eval()(src, src))
 
 
 def test_a_failed_save_leaves_nothing_behind(tmp_path):

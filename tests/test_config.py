@@ -86,6 +86,12 @@ def test_is_frozen_and_replace_validates():
         ({"pad_id": 10, "src_vocab_size": 11}, "pad_id must be an id of both .*, got 10"),
         ({"pad_id": 10, "tgt_vocab_size": 11}, "pad_id must be an id of both .*, got 10"),
         ({"pad_id": -1}, "pad_id must be an id of both vocabularies, got -1"),
+        ({"n_key_heads": 3}, "n_heads must be a multiple of n_key_heads, got 8 and 3"),
+        ({"n_key_heads": 0}, "n_key_heads must be positive, got 0"),
+        ({"norm_kind": "batch"}, r"norm_kind must be one of \('layer', 'rms'\), got 'batch'"),
+        ({"norm_eps": 0.0}, "norm_eps must be positive and finite, got 0.0"),
+        ({"feed_forward": "selu"}, "feed_forward must be one of .* got 'selu'"),
+        ({"rope_theta": 0.0}, "rope_theta must be positive and finite, got 0.0"),
         ({"tgt_vocab_size": 11, "share_embeddings": True}, "two sizes, got 10 and 11"),
     ],
 )
@@ -100,7 +106,8 @@ def test_refuses(values, message):
     ("values", "message"),
     [
         ({"pad_id": 0.5}, "pad_id must be an integer, got 0.5"),
-        ({"pad_id": None}, "pad_id must be an integer, got None"),
+        ({"pad_id": True}, "pad_id must be an integer, got True"),
+        ({"bias": 1}, "bias must be a bool, got 1"),
         ({"n_heads": True}, "n_heads must be an integer, got True"),
         ({"dropout": "0.1"}, "dropout must be a number, got '0.1'"),
         ({"share_embeddings": "no"}, "share_embeddings must be a bool, got 'no'"),

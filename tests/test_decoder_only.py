@@ -21,9 +21,7 @@ SIZES = {"d_model": 16, "n_heads": 4, "n_layers": 2, "d_ff": 24, "max_len": 20, 
 CONFIGS = {
     "gpt2": FamilyConfig.gpt2(11, **SIZES),
     "modern": FamilyConfig.modern(11, n_key_heads=2, **SIZES),
-    "paper": FamilyConfig(
-        11, position="sinusoidal", norm_order="post", feed_forward="relu", **SIZES
-    ),
+    "paper": FamilyConfig(11, position="sinusoidal", norm="post", feed_forward="relu", **SIZES),
     "without": FamilyConfig(11, position="none", bias=False, tie_embeddings=False, **SIZES),
 }
 KINDS = pytest.mark.parametrize("kind", CONFIGS)
@@ -136,6 +134,40 @@ def test_padding_may_have_any_id():
     padded = prompts().masked_fill(prompts() == 0, 1)
     assert_close(made(padded)[1:2, 2:], made(padded[1:2, 2:]), rtol=0, atol=1e-12)
     assert 1 not in greedy_decode(made, padded, bos_id=3, eos_id=2, max_len=1)
+    state, written = made.start_decoding(padded, max_len=2), torch.tensor([[3, 4]] * 4)
+    steps = torch.stack([made.decode_next(y, state) for y in written.unbind(1)], dim=1)
+    assert_close(steps, made.decode(written, made.encode(padded)), rtol=0, atol=1e-12)
+
+
+@KINDS
+def test_without_padding_every_token_is_text_in_the_whole_and_in_the_steps(kind):
+    text, padded = (shaken(DecoderOnly(CONFIGS[kind].replace(pad_id=i))) for i in (None, 0))
+    text.load_state_dict(padded.state_dict())
+    tokens = prompts()
+    assert_close(text(tokens[:1]), padded(tokens[:1]), rtol=0, atol=1e-12)  # no 0 in the first
+    assert (text(tokens) - padded(tokens)).abs().amax(dim=(1, 2))[1:].min() > 0.01
+    state, written = text.start_decoding(tokens, max_len=3), torch.tensor([[0, 3, 0]] * 4)
+    steps = torch.stack([text.decode_next(y, state) for y in written.unbind(1)], dim=1)
+    assert_close(steps, text.decode(written, text.encode(tokens)), rtol=0, atol=1e-12)
+    for search in (greedy_decode, beam_search):
+        cached, whole = (search(text, tokens, bos_id=0, use_cache=c, **ENDS) for c in (True, False))
+        assert_close(cached, whole, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("search", [greedy_decode, beam_search])
+def test_a_text_without_padding_may_end_with_what_it_begins_with(search):
+    made = shaken(DecoderOnly(CONFIGS["gpt2"].replace(pad_id=None)))
+    ends = {"bos_id": 2, "eos_id": 2, "max_len": 6}  # GPT-2 has one token for both
+    tokens = torch.randint(11, (30, 4), generator=torch.Generator().manual_seed(2))
+    logits = made(tokens)
+    high = torch.zeros(11).double()
+    high[2] = (logits.amax(dim=-1) - logits[..., 2]).quantile(0.15)  # that some texts end
+    made.output.register_forward_hook(lambda _, x, logits: logits + high)
+    written = search(made, tokens, **ends)
+    written = written[0] if search is beam_search else written
+    ended = (written == 2).cumsum(dim=1) > 0
+    assert (written[ended] == 2).all()
+    assert 0 < ended[:, 0].sum() < 30
 
 
 class Strange(nn.Module):
@@ -153,7 +185,7 @@ def test_attention_that_takes_no_cache_decodes_without():
     made = model("gpt2")
     expected = greedy_decode(made, prompts(), bos_id=1, **ENDS)
     assert made.takes_cache
-    made.blocks[1].attention = Strange(made.blocks[1].attention)
+    made.blocks[1].self_attention = Strange(made.blocks[1].self_attention)
     assert not made.takes_cache
     assert torch.equal(greedy_decode(made, prompts(), bos_id=1, **ENDS), expected)
 
@@ -164,7 +196,7 @@ def test_maps_of_every_attention(kind):
     with record_attention(made) as maps:
         recorded = made(prompts()[:2])
     assert_close(recorded, made(prompts()[:2]), rtol=0, atol=1e-10)
-    assert list(maps) == ["blocks.0.attention", "blocks.1.attention"]
+    assert list(maps) == ["blocks.0.self_attention", "blocks.1.self_attention"]
     for weights in maps.values():
         assert weights.shape == (2, 4, 5, 5)
         assert (weights.triu(1) == 0).all()

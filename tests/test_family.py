@@ -4,7 +4,6 @@ import math
 
 import pytest
 import torch
-import torch.nn.functional as F
 from torch import nn
 from torch.testing import assert_close
 
@@ -13,17 +12,17 @@ from transformer.cache import KeyValueCache
 from transformer.family import DecoderOnly, EncoderOnly, FamilyConfig
 from transformer.family.encoder_only import Pooler
 from transformer.family.masking import MaskedBatch, mask_words
-from transformer.family.parts import (
-    ActivatedFeedForward,
+from transformer.layers import (
+    FEED_FORWARDS,
+    FeedForward,
     GatedFeedForward,
-    GroupedQueryAttention,
+    LayerNorm,
+    Residual,
     RMSNorm,
-    RotaryPositions,
 )
-from transformer.layers import FeedForward, LayerNorm
 from transformer.masks import causal_mask
 from transformer.multihead import MultiHeadAttention
-from transformer.positional import RotaryPositions as RotaryOfChapter6
+from transformer.positional import RotaryPositions
 from transformer.training import evaluate_loss, fit, warmup_schedule
 from transformer.training.protocol import Trainable, TrainingBatch
 
@@ -57,27 +56,34 @@ def test_rms_norm_by_hand():
 
 def test_feed_forward_networks_by_hand():
     x = numbers(2, 5, D)
-    relu = shaken(FeedForward(D, FF))
-    for activation, wanted in ((F.relu, lambda z: z.clamp(min=0)), (F.gelu, phi)):
-        made = shaken(ActivatedFeedForward(D, FF, activation=activation))
+    for word, wanted in ACTIVATIONS_BY_HAND.items():
+        made = shaken(FEED_FORWARDS[word](D, FF))
         hidden = wanted(x @ made.W_1.weight.T + made.W_1.bias)
         assert_close(made(x), hidden @ made.W_2.weight.T + made.W_2.bias)
-        made.load_state_dict(relu.state_dict())
-        assert torch.allclose(made(x), relu(x)) is (activation is F.relu)
+    assert [*ACTIVATIONS_BY_HAND, "swiglu"] == list(FEED_FORWARDS)
+    assert FEED_FORWARDS["swiglu"] is GatedFeedForward
     gated = shaken(GatedFeedForward(D, FF))
     gate, up = x @ gated.W_1.weight.T, x @ gated.W_3.weight.T
     assert_close(gated(x), (gate / (1 + (-gate).exp()) * up) @ gated.W_2.weight.T)
     assert not [name for name, _ in gated.named_parameters() if "bias" in name]
-    assert len(list(ActivatedFeedForward(D, FF, bias=False).parameters())) == 2
+    assert len(list(FeedForward(D, FF, bias=False).parameters())) == 2
 
 
 def phi(z):
     return z * 0.5 * (1 + torch.erf(z / math.sqrt(2)))
 
 
+def tanh_phi(z):
+    """Hendrycks and Gimpel's approximation; it is off by up to 5e-4."""
+    return z * 0.5 * (1 + torch.tanh(math.sqrt(2 / math.pi) * (z + 0.044715 * z**3)))
+
+
+ACTIVATIONS_BY_HAND = {"relu": lambda z: z.clamp(min=0), "gelu": phi, "gelu_tanh": tanh_phi}
+
+
 @pytest.mark.parametrize("n_key_heads", [1, 2, 3, 6])
 def test_grouped_keys_are_those_of_all_heads_repeated(n_key_heads):
-    ours, whole = GroupedQueryAttention(D, H, n_key_heads), MultiHeadAttention(D, H)
+    ours, whole = MultiHeadAttention(D, H, n_key_heads=n_key_heads), MultiHeadAttention(D, H)
     shaken(ours)
     whole.to(torch.float64).load_state_dict(ours.state_dict() | repeated(ours, H // n_key_heads))
     x, y = numbers(2, 5, D), numbers(2, 7, D, seed=2)
@@ -108,22 +114,27 @@ def test_rotation_with_another_base(theta):
     angle = torch.arange(2, 7)[:, None] * theta ** -(torch.arange(4) / 4).double()
     wanted = torch.view_as_complex(x.unflatten(-1, (4, 2)).contiguous()) * (1j * angle).exp()
     assert_close(turned, wanted, rtol=0, atol=1e-6)
-    same = torch.allclose(RotaryOfChapter6(9, 8).turn(x), positions.turn(x), atol=1e-6)
+    same = torch.allclose(RotaryPositions(9, 8).turn(x), positions.turn(x), atol=1e-6)
     assert same is (theta == 10_000)
-    config = FamilyConfig.modern(23, **SIZES, rope_theta=theta)
-    assert_close(config.positions_in_attention().cos, RotaryPositions(16, 2, theta=theta).cos)
+    wanted = RotaryPositions(16, 2, theta=theta).cos
+    model = DecoderOnly(FamilyConfig.modern(23, **SIZES, rope_theta=theta))
+    assert_close(model.blocks[1].self_attention.positions.cos, wanted)
 
 
 @pytest.mark.parametrize(
     ("make", "error"),
     [
-        (lambda: GroupedQueryAttention(12, 6, 4), "multiple of n_key_heads, got 6 and 4"),
-        (lambda: GroupedQueryAttention(12, 6, 0), "n_key_heads must be positive, got 0"),
+        (lambda: MultiHeadAttention(12, 6, n_key_heads=4), "of n_key_heads, got 6 and 4"),
+        (lambda: MultiHeadAttention(12, 6, n_key_heads=0), "n_key_heads must be positive, got 0"),
+        (
+            lambda: Residual(12, kind="batch"),
+            r"kind must be one of \('layer', 'rms'\), got 'batch'",
+        ),
         (lambda: RotaryPositions(4, 4, theta=0.0), "theta must be positive and finite, got 0.0"),
         (lambda: RMSNorm(0), "d_model must be positive, got 0"),
         (lambda: RMSNorm(4)(torch.ones(2, 3)), r"x must have shape \(..., 4\), got \(2, 3\)"),
         (lambda: GatedFeedForward(4, 8)(torch.ones(3)), r"x must have shape \(..., 4\)"),
-        (lambda: ActivatedFeedForward(4, 8)(torch.ones(3)), r"x must have shape \(..., 4\)"),
+        (lambda: FeedForward(4, 8)(torch.ones(3)), r"x must have shape \(..., 4\)"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")
@@ -160,10 +171,10 @@ def test_parameters_of_published_models(kind, config, n_parameters):
 
 
 def test_a_configuration_in_other_sizes():
-    assert FamilyConfig.modern(23, **SIZES).n_key_heads == H
+    assert FamilyConfig.modern(23, **SIZES).n_key_heads is None  # as many as of queries
     grouped = FamilyConfig.modern(23, **SIZES, n_key_heads=2)
     assert (grouped.n_key_heads, grouped.d_k) == (2, 2)
-    assert BERT.replace(n_heads=3).n_key_heads == 3
+    assert grouped.replace(n_heads=3).n_key_heads is None
     assert BERT.replace(n_heads=4, n_key_heads=2).n_key_heads == 2
     assert BERT.replace(dropout=0.5) == FamilyConfig.bert(23, **SIZES, dropout=0.5)
     assert (BERT.d_k, FamilyConfig.gpt2().max_len) == (2, 1024)
@@ -175,8 +186,8 @@ def test_a_configuration_in_other_sizes():
         ({"d_model": 13}, "d_model must be a multiple of n_heads, got 13 and 6"),
         ({"n_key_heads": 4}, "n_heads must be a multiple of n_key_heads, got 6 and 4"),
         ({"n_layers": 0}, "n_layers must be positive, got 0"),
-        ({"norm": "batch"}, r"norm must be one of \('layer', 'rms'\), got 'batch'"),
-        ({"norm_order": "sandwich"}, "norm_order must be one of .* got 'sandwich'"),
+        ({"norm_kind": "batch"}, r"norm_kind must be one of \('layer', 'rms'\), got 'batch'"),
+        ({"norm": "sandwich"}, r"norm must be one of \('post', 'pre'\), got 'sandwich'"),
         ({"feed_forward": "silu"}, "feed_forward must be one of .* got 'silu'"),
         ({"position": "alibi"}, "position must be one of .* got 'alibi'"),
         ({"position": "rotary", "d_model": 18}, "d_k must be even, to be turned in pairs, got 3"),
@@ -201,7 +212,7 @@ def test_a_choice_is_true_or_false(name):
 
 
 CHOICES = {
-    "norm": ("rms", 2 * (2 * D) + D),  # of each norm a β less, of five norms
+    "norm_kind": ("rms", 2 * (2 * D) + D),  # of each norm a β less, of five norms
     "feed_forward": ("swiglu", -2 * (D * FF + FF)),
     "bias": (False, 2 * (4 * D + FF + D)),
     "position": ("rotary", 16 * D),
@@ -219,23 +230,23 @@ def test_each_choice_changes_what_it_names_and_no_more(name):
         sum(p.numel() for p in DecoderOnly(config).parameters()) for config in (base, changed)
     )
     assert before - after == saved
-    sizes = [p.numel() for p in DecoderOnly(base.replace(norm_order="post")).parameters()]
+    sizes = [p.numel() for p in DecoderOnly(base.replace(norm="post")).parameters()]
     assert sum(sizes) == before  # the last norm becomes the embeddings'
 
 
 def test_pre_and_post_are_where_they_should_be():
     x, base = numbers(1, 4, D), FamilyConfig(23, **SIZES)
-    pre, post = (shaken(DecoderOnly(base.replace(norm_order=order))) for order in ("pre", "post"))
+    pre, post = (shaken(DecoderOnly(base.replace(norm=order))) for order in ("pre", "post"))
     block = pre.blocks[0]
-    middle = x + block.attention(*[block.residual_1.norm(x)] * 3)
+    middle = x + block.self_attention(*[block.residual_1.norm(x)] * 3)
     assert_close(block(x), middle + block.feed_forward(block.residual_2.norm(middle)))
     block = post.blocks[0]
-    middle = block.residual_1.norm(x + block.attention(x, x, x))
+    middle = block.residual_1.norm(x + block.self_attention(x, x, x))
     assert_close(block(x), block.residual_2.norm(middle + block.feed_forward(middle)))
-    tokens, where = texts(), torch.arange(9)[None]
+    tokens = texts()
     for model, norm in ((pre, nn.Identity()), (post, post.embedding.norm)):
         rows = model.embedding.tokens.weight[tokens] + model.embedding.positions.table[:9]
-        assert_close(model.embedding(tokens, where, 9), norm(rows))
+        assert_close(model.embedding(tokens), norm(rows))
     assert isinstance(post.norm, nn.Identity)
     assert not isinstance(pre.norm, nn.Identity)
 
@@ -244,7 +255,26 @@ def test_sinusoidal_positions_stand_beside_scaled_embeddings_as_in_chapter_8():
     model = DecoderOnly(FamilyConfig(23, **SIZES, position="sinusoidal"))
     tokens, e = texts(), model.embedding
     wanted = e.tokens.weight[tokens] * math.sqrt(D) + e.positions.table[:9]
-    assert_close(e(tokens, torch.arange(9)[None], 9), wanted)
+    assert_close(e(tokens), wanted)
+
+
+def test_embeddings_drop_out_after_their_norm():
+    model, tokens = shaken(EncoderOnly(BERT.replace(dropout=0.4))), texts()
+    wanted = model.embedding.eval()(tokens)
+    torch.manual_seed(0)
+    dropped = model.embedding.train()(tokens)
+    kept = dropped != 0  # what is normalised after it has dropped out is nowhere exactly zero
+    assert 0.5 < kept.double().mean() < 0.7
+    assert_close(dropped[kept], wanted[kept] / 0.6, rtol=1e-4, atol=0)
+
+
+@pytest.mark.parametrize("word", FEED_FORWARDS)
+def test_the_head_has_the_activation_of_the_networks(word):
+    model = shaken(EncoderOnly(BERT.replace(feed_forward=word)))
+    head, vectors = model.head, model.encode(texts())
+    silu = {"swiglu": lambda z: z / (1 + (-z).exp())}
+    wanted = (ACTIVATIONS_BY_HAND | silu)[word](vectors @ head.W.weight.T + head.W.bias)
+    assert_close(head(vectors), head.output(head.norm(wanted)))
 
 
 def encoder():
@@ -296,9 +326,9 @@ def test_a_pooler_reads_the_first_token():
 
 
 @pytest.mark.parametrize("make", [DecoderOnly, EncoderOnly])
-@pytest.mark.parametrize("norm", ["layer", "rms"])
-def test_half_precision(make, norm):
-    model, tokens = make(FamilyConfig(23, **SIZES, norm=norm)), texts()
+@pytest.mark.parametrize("kind", ["layer", "rms"])
+def test_half_precision(make, kind):
+    model, tokens = make(FamilyConfig(23, **SIZES, norm_kind=kind)), texts()
     wanted = model(tokens)
     with torch.autocast("cpu", torch.bfloat16):
         mixed = model(tokens)
@@ -381,7 +411,7 @@ def palindromes(i):
 def test_learns_to_say_masked_words():
     torch.manual_seed(0)
     sizes = {"d_model": 24, "n_heads": 2, "n_layers": 2, "d_ff": 48, "max_len": 10}
-    model = EncoderOnly(FamilyConfig.bert(23, **sizes, norm_order="pre", dropout=0.0))
+    model = EncoderOnly(FamilyConfig.bert(23, **sizes, norm="pre", dropout=0.0))
     test = [palindromes(10_000 + i) for i in range(20)]
     options = {"schedule": warmup_schedule(1e-2, warmup=30), "progress": False, "device": "cpu"}
     before = evaluate_loss(model, test)

@@ -274,18 +274,112 @@ def test_refuses_what_is_no_model(hf, tmp_path):
         load_gpt2(untied, config)
 
 
-def test_padding_is_the_configs_or_the_end_or_what_is_asked_for(hf):
+def test_padding_is_what_is_asked_for_or_what_the_config_keeps_for_nothing_else(hf):
     theirs = gpt2(hf)
     weights, config = theirs.state_dict(), theirs.config.to_dict()
-    ends = {"pad_token_id": None, "eos_token_id": [5, 6]}
     assert load_gpt2(weights, config).pad_id == 0
     assert load_gpt2(weights, config, pad_id=7).pad_id == 7
-    assert load_gpt2(weights, config | {"pad_token_id": None}).pad_id == 2
-    assert load_gpt2(weights, config | ends).pad_id == 5
-    with pytest.raises(ValueError, match="pad_id must be given for a config that has no"):
-        load_gpt2(weights, config | {"pad_token_id": None, "eos_token_id": None})
+    assert load_gpt2(weights, config | {"pad_token_id": 2}, pad_id=2).pad_id == 2
+    for of_texts in (
+        {"pad_token_id": None},
+        {"pad_token_id": 2},  # where a text ends
+        {"pad_token_id": 1},  # where it begins
+        {"pad_token_id": 6, "eos_token_id": [5, 6]},
+        {"pad_token_id": -1},  # as in the first Llama's config
+    ):
+        assert load_gpt2(weights, config | of_texts).pad_id is None
     with pytest.raises(ValueError, match="pad_id must be an id of both vocabularies, got 50256"):
         load_gpt2(weights, config, pad_id=50_256)
+
+
+# GPT-2 and SmolLM have one token for the beginning of a text, its end and, when asked, padding.
+END = 5
+ONE_TOKEN = {"bos_token_id": END, "eos_token_id": END, "pad_token_id": None}
+PACKED = {
+    "inside": [7, 8, END, 9, 10, 11, 12],
+    "in front": [END, END, 7, 8, 9, 10, 11],
+    "packed": [END, 7, 8, 9, END, 10, END],
+    "nothing else": [END] * 7,
+}
+
+
+def with_one_token(make, load, hf, name, seed=0, **changes):
+    """Their model, whose texts are separated by ``END``, and ours with its weights."""
+    theirs = make(hf, name, seed)
+    for key, token in {**ONE_TOKEN, **changes}.items():
+        setattr(theirs.config, key, token)
+        setattr(theirs.generation_config, key, token)
+    return theirs, load(theirs.state_dict(), theirs.config.to_dict()).double()
+
+
+@pytest.mark.parametrize("padding", [None, END], ids=["no padding", "the end"])
+@pytest.mark.parametrize(("make", "load", "name"), CASES, ids=[name for _, _, name in CASES])
+def test_the_end_of_a_text_is_a_token_like_any_other(hf, make, load, name, padding):
+    theirs, ours = with_one_token(make, load, hf, name, pad_token_id=padding)
+    tokens = torch.tensor(list(PACKED.values()))
+    wanted = theirs(tokens).logits.detach()
+    assert_close(ours(tokens), wanted, rtol=0, atol=1e-5)
+    hidden = load(theirs.state_dict(), theirs.config.to_dict(), pad_id=END).double()
+    apart = (hidden(tokens) - wanted).abs().amax(dim=(1, 2))
+    assert (apart[:3] > 0.01).all(), "these texts cannot tell padding from an end"
+
+
+@pytest.mark.parametrize("use_cache", [True, False], ids=["cached", "uncached"])
+@pytest.mark.parametrize(("make", "load", "name"), CASES, ids=[name for _, _, name in CASES])
+def test_greedy_decoding_ends_where_their_generate_ends(hf, make, load, name, use_cache):
+    theirs, ours = with_one_token(make, load, hf, name, seed=3)
+    g = torch.Generator().manual_seed(4)
+    prompt = torch.randint(29, (40, 4), generator=g)  # the end stands in some of them
+    assert (prompt[:, :-1] == END).any()
+    # The end is made as likely, in both, as is needed for it to come at about one step in ten.
+    logits = theirs(prompt).logits.detach()
+    bias = (logits.amax(dim=-1) - logits[..., END]).quantile(0.1)
+    for head in (theirs.get_output_embeddings(), ours.output):
+        head.register_forward_hook(lambda _, x, logits: logits + bias * is_end(logits))
+    wanted = theirs.generate(
+        prompt, attention_mask=torch.ones_like(prompt), max_new_tokens=8, do_sample=False,
+        pad_token_id=END,
+    )[:, 4:]  # fmt: skip
+    written = greedy_decode(
+        ours, prompt[:, :-1], bos_id=prompt[:, -1], eos_id=END, max_len=8, use_cache=use_cache
+    )
+    assert torch.equal(written, wanted)
+    lengths = (written != END).sum(dim=1)
+    assert 5 < (lengths < 8).sum() < 40, "some texts end, and some do not"
+    assert len(lengths.unique()) > 2
+
+
+def is_end(logits):
+    return torch.nn.functional.one_hot(torch.tensor(END), logits.size(-1)).to(logits)
+
+
+def test_dropout_is_the_configs(hf):
+    theirs = gpt2(hf)
+    weights, config = theirs.state_dict(), theirs.config.to_dict()
+    assert load_gpt2(weights, config | {"resid_pdrop": 0.3}).config.dropout == 0.3
+    assert (
+        load_gpt2(weights, {k: x for k, x in config.items() if k != "resid_pdrop"}).config.dropout
+        == 0.1
+    )
+    theirs = bert(hf)
+    config = theirs.config.to_dict() | {"hidden_dropout_prob": 0.25}
+    assert load_bert(theirs.state_dict(), config).config.dropout == 0.25
+
+
+@pytest.mark.parametrize(
+    ("make", "load", "name", "original"),
+    [
+        (gpt2, load_gpt2, "usual", "transformer.wte.weight"),
+        (bert, load_bert, "usual", "bert.embeddings.word_embeddings.weight"),
+        (llama, load_llama, "tied, another base", "model.embed_tokens.weight"),
+    ],
+    ids=["gpt2", "bert", "llama"],
+)
+def test_a_tied_table_may_be_stored_under_its_other_name_alone(hf, make, load, name, original):
+    theirs = make(hf, name)
+    few = {key: x for key, x in theirs.state_dict().items() if key != original}
+    assert len(few) == len(theirs.state_dict()) - 1
+    assert_loads_alike(load, theirs, few)
 
 
 def test_the_base_of_rotation_stood_elsewhere_once(hf):

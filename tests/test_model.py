@@ -9,9 +9,10 @@ from torch.testing import assert_close
 from tests.oracles import TorchTransformer, gradients, torch_gradients, torch_layer, torch_stack
 from transformer.cache import Memory
 from transformer.config import TransformerConfig
-from transformer.layers import Dropout
+from transformer.embedding import Embedding
+from transformer.layers import Dropout, LayerNorm, RMSNorm
 from transformer.masks import causal_mask, padding_mask
-from transformer.model import Decoder, DecoderLayer, Embedding, Encoder, EncoderLayer, Transformer
+from transformer.model import Decoder, DecoderLayer, Encoder, EncoderLayer, Transformer
 from transformer.multihead import record_attention
 
 B, S, T, D = 3, 7, 6, 16
@@ -301,6 +302,69 @@ def test_one_dimensional_heads():
     model = shaken(Transformer(config(n_heads=D)))
     assert model(SRC, TGT).isfinite().all()
     assert_close(model(SRC, TGT), TorchTransformer(model)(SRC, TGT), rtol=0, atol=1e-11)
+
+
+# Of a model with two encoder and three decoder layers, so many parameters fewer than the base.
+VARIANTS = {
+    "n_key_heads": (2, (2 + 2 * 3) * 2 * (D * D + D) // 2),  # of W_k and W_v, half
+    "norm_kind": ("rms", (2 * 2 + 3 * 3) * D),  # of each norm the β
+    "feed_forward": ("swiglu", -5 * (D * 24 + 24)),
+    "bias": (False, (2 + 2 * 3) * 4 * D + 5 * (24 + D)),
+}
+
+
+@NORMS
+@pytest.mark.parametrize("name", VARIANTS)
+def test_each_choice_changes_what_it_names_and_no_more(name, norm):
+    choice, saved = VARIANTS[name]
+    extra = 2 * D if (name, norm) == ("norm_kind", "pre") else 0  # two last norms
+    assert count(config(norm=norm)) - count(config(norm=norm, **{name: choice})) == saved + extra
+
+
+@NORMS
+@pytest.mark.parametrize("position", ["sinusoidal", "rotary"])
+@pytest.mark.parametrize("n_key_heads", [1, 2])
+def test_grouped_keys_are_those_of_all_heads_repeated(n_key_heads, position, norm):
+    options = {"position": position, "norm": norm}
+    grouped = shaken(Transformer(config(n_key_heads=n_key_heads, **options)))
+    whole = Transformer(config(**options)).double()
+    weights = grouped.state_dict()
+    for name, x in weights.items():
+        if "W_k" in name or "W_v" in name:
+            assert len(x) == n_key_heads * D // 4
+            heads = x.unflatten(0, (n_key_heads, -1))
+            weights[name] = heads.repeat_interleave(4 // n_key_heads, dim=0).flatten(0, 1)
+    whole.load_state_dict(weights)
+    assert_close(grouped(SRC, TGT), whole(SRC, TGT), rtol=0, atol=1e-11)
+
+
+@NORMS
+def test_every_norm_is_of_the_kind_and_has_the_eps_of_the_config(norm):
+    for word, kind in {"layer": LayerNorm, "rms": RMSNorm}.items():
+        model = Transformer(config(norm=norm, norm_kind=word, norm_eps=0.25))
+        norms = [m for m in model.modules() if isinstance(m, LayerNorm | RMSNorm)]
+        assert {(type(m), m.eps) for m in norms} == {(kind, 0.25)}
+        assert len(norms) == 2 * 2 + 3 * 3 + (2 if norm == "pre" else 0)
+
+
+def test_every_rotation_has_the_base_of_the_config():
+    model = Transformer(config(position="rotary", rope_theta=50.0))
+    for stack in (model.encoder, model.decoder):
+        for layer in stack.layers:
+            cos = layer.self_attention.positions.cos
+            assert_close(cos[:, 2], (torch.arange(12) / 50**0.5).cos())
+
+
+def test_without_padding_every_token_is_text():
+    padded, text = (shaken(Transformer(config(pad_id=pad_id))) for pad_id in (0, None))
+    text.load_state_dict(padded.state_dict())
+    src, tgt = SRC[[0, 2]], TGT[[0, 2]]  # no zero in them
+    assert_close(text(src, tgt), padded(src, tgt), rtol=0, atol=1e-12)
+    zeros = SRC.masked_fill(SRC == 19, 0), TGT.masked_fill(TGT == 24, 0)
+    apart = (text(*zeros) - padded(*zeros)).abs().amax(dim=(1, 2))
+    assert apart[1] > 0.01
+    nothing = Transformer(config(pad_id=None)).encode(SRC).mask
+    assert nothing.all()
 
 
 def test_maps_of_every_attention_module():

@@ -167,24 +167,10 @@ def test_scores_of_half_precision_do_not_overflow_before_they_are_scaled(positio
         assert_close(attend(x, x, x), x, rtol=1e-2, atol=0)
 
 
-class GroupedQueries(MultiHeadAttention):
-    """Fewer heads of keys and values than of queries; Ainslie et al. (2023)."""
-
-    def __init__(self, d_model, n_heads, n_key_heads, **options):
-        super().__init__(d_model, n_heads, **options)
-        self.W_k = torch.nn.Linear(d_model, n_key_heads * self.d_k)
-        self.W_v = torch.nn.Linear(d_model, n_key_heads * self.d_k)
-
-    def attend(self, q, k, v, mask, bias=None):
-        k, v = (x.repeat_interleave(q.size(1) // x.size(1), dim=1) for x in (k, v))
-        return super().attend(q, k, v, mask, bias)
-
-
 @POSITIONED
 @pytest.mark.parametrize("n_key_heads", [1, 2, 4])
-def test_a_subclass_may_have_fewer_heads_of_keys(make, n_key_heads):
-    torch.manual_seed(0)
-    attend = GroupedQueries(D, H, n_key_heads, positions=make()).double()
+def test_groups_of_heads_may_share_keys_and_values(make, n_key_heads):
+    attend = module(n_key_heads=n_key_heads, positions=make())
     (x,) = vectors(S)
     mask, d_k, shared = causal_mask(S), D // H, H // n_key_heads
     q, k, v = attend.W_q(x), attend.W_k(x), attend.W_v(x)

@@ -1,15 +1,21 @@
-"""What decoding keeps from one step to the next: the memory, and keys and values (chapter 10)."""
+"""What decoding keeps from one step to the next: the memory, and keys and values (chapter 10).
 
-from collections.abc import Callable, Sequence
-from inspect import signature
+A decoder writes one token at a time. Whatever it has worked out for the tokens before stays true,
+since no token sees a later one; so each attention keeps the keys and values that it has made, and a
+step makes those of one token. The classes below, from the inside out: the cache of one attention,
+that of one layer, and the state of the whole model. All of them can :meth:`select` rows, because a
+search drops sentences that have ended, and goes on twice from a beam that it likes.
+"""
+
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 Rows = Int[Tensor, " N"]  # of the batch, in a new order; one may be named more than once
-Heads = Float[Tensor, "B h S d_k"]
-Project = Callable[[Tensor, Tensor, int], tuple[Heads, Heads]]
+New = Float[Tensor, "B h T d_k"]  # keys or values of T new positions
+Heads = Float[Tensor, "B h S d_k"]  # and of all S so far
 
 
 class Memory(NamedTuple):
@@ -37,22 +43,25 @@ class KeyValueCache:
         self.keys: Heads | None = None  # until the first step brings their sizes
         self.values: Heads | None = None
 
-    def extend(self, project: Project, key: Tensor, value: Tensor) -> tuple[Heads, Heads]:
-        """Adds the keys and values that ``project`` makes of new positions; returns all so far.
+    def update(self, k: New, v: New) -> tuple[Heads, Heads]:
+        """Adds the keys and values of new positions; returns those of all positions so far.
 
         Raises ValueError past the room.
         """
-        k, v = project(key, value, self.length)
-        start, T = self.length, k.size(2)
-        if start + T > self.max_len:
-            raise ValueError(f"the cache has room for {self.max_len} positions, got {start + T}")
+        start, end = self.length, self.length + k.size(2)
+        if end > self.max_len:
+            raise ValueError(f"the cache has room for {self.max_len} positions, got {end}")
+        # The first step sets all the room aside. What stands in it is never read before it is
+        # written, so that it need not be cleared.
         if self.keys is None or self.values is None:
             B, h, _, d_k = k.shape
             self.keys, self.values = (k.new_empty(B, h, self.max_len, d_k) for _ in range(2))
-        self.keys.narrow(2, start, T).copy_(k)
-        self.values.narrow(2, start, T).copy_(v)
-        self.length += T
-        return self.keys.narrow(2, 0, self.length), self.values.narrow(2, 0, self.length)
+        # narrow(2, start, n) is [:, :, start : start + n]: a view, so that the room itself is
+        # written to, and what is returned copies nothing.
+        self.keys.narrow(2, start, end - start).copy_(k)
+        self.values.narrow(2, start, end - start).copy_(v)
+        self.length = end
+        return self.keys.narrow(2, 0, end), self.values.narrow(2, 0, end)
 
     def select(self, rows: Rows) -> None:
         """Keeps these rows of the batch, in this order."""
@@ -65,13 +74,12 @@ class MemoryCache:
 
     length = 0  # the queries that look into a memory have no place in it
 
-    def __init__(self):
-        self.kept: tuple[Heads, Heads] | None = None
+    def __init__(self) -> None:
+        self.kept: tuple[Heads, Heads] | None = None  # until the first step
 
-    def extend(self, project: Project, key: Tensor, value: Tensor) -> tuple[Heads, Heads]:
-        """The keys and values of the memory, which ``project`` makes once."""
-        if self.kept is None:
-            self.kept = project(key, value, 0)
+    def update(self, k: New, v: New) -> tuple[Heads, Heads]:
+        """Keeps these for all steps; whoever finds ``kept`` filled need not make them again."""
+        self.kept = k, v
         return self.kept
 
     def select(self, rows: Rows) -> None:
@@ -85,9 +93,11 @@ AttentionCache = KeyValueCache | MemoryCache
 
 
 def takes_cache(part: nn.Module) -> bool:
-    """Whether the ``forward`` of an attention, or of a layer, takes the keyword ``cache``."""
-    parameters = signature(part.forward).parameters.values()
-    return any(p.name == "cache" or p.kind is p.VAR_KEYWORD for p in parameters)
+    """Whether an attention, or a layer, takes the keyword ``cache``: it says so itself.
+
+    One that says nothing, such as a part from elsewhere, does not, and decoding does without.
+    """
+    return bool(getattr(part, "takes_cache", False))
 
 
 class LayerCache:
@@ -99,18 +109,20 @@ class LayerCache:
 
     @property
     def length(self) -> int:
+        """The number of positions read so far."""
         return self.self_attention.length
 
     def select(self, rows: Rows) -> None:
+        """Keeps these rows of the batch, in this order."""
         self.self_attention.select(rows)
         self.cross_attention.select(rows)
 
 
-class DecodingState:
-    """All that a model keeps while it writes: its memory, if it reads a source, and its caches."""
+class Caches:
+    """What a decoder keeps while it writes: a cache for each layer. Chapters 10 and 14."""
 
-    def __init__(self, memory: Memory | None, caches: Sequence[LayerCache | KeyValueCache]):
-        self.memory, self.caches = memory, caches
+    def __init__(self, caches: Sequence[LayerCache | KeyValueCache]):
+        self.caches = caches
 
     @property
     def length(self) -> int:
@@ -119,7 +131,18 @@ class DecodingState:
 
     def select(self, rows: Rows) -> None:
         """Keeps these sentences, in this order; one may be named more than once."""
-        if self.memory is not None:
-            self.memory = self.memory.select(rows)
         for cache in self.caches:
             cache.select(rows)
+
+
+class DecodingState(Caches):
+    """All that an encoder-decoder keeps while it writes: the memory, and its decoder's caches."""
+
+    def __init__(self, memory: Memory, caches: Sequence[LayerCache | KeyValueCache]):
+        super().__init__(caches)
+        self.memory = memory
+
+    def select(self, rows: Rows) -> None:
+        """Keeps these sentences, in this order; one may be named more than once."""
+        super().select(rows)
+        self.memory = self.memory.select(rows)

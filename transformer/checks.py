@@ -4,8 +4,7 @@ import math
 from collections.abc import Collection, Iterable
 
 import torch
-from torch import Tensor
-from torch._subclasses.fake_tensor import FakeTensor  # which PyTorch's own code asks for, too
+from torch import Tensor, nn
 
 
 def shape_text(sizes: Iterable[int | str]) -> str:
@@ -47,11 +46,18 @@ def check_pad_id(pad_id: int, src_vocab_size: int, tgt_vocab_size: int) -> None:
         raise ValueError(f"pad_id must be an id of both vocabularies, got {pad_id}")
 
 
-def check_heads(d_model: int, n_heads: int) -> None:
-    """Raises ValueError unless ``n_heads`` divides ``d_model``."""
+def check_heads(d_model: int, n_heads: int, n_key_heads: int | None = None) -> None:
+    """Raises ValueError unless ``n_heads`` divides ``d_model``, and ``n_key_heads`` ``n_heads``."""
     check_positive(d_model=d_model, n_heads=n_heads)
     if d_model % n_heads:
         raise ValueError(f"d_model must be a multiple of n_heads, got {d_model} and {n_heads}")
+    if n_key_heads is None:
+        return
+    check_positive(n_key_heads=n_key_heads)
+    if n_heads % n_key_heads:
+        raise ValueError(
+            f"n_heads must be a multiple of n_key_heads, got {n_heads} and {n_key_heads}"
+        )
 
 
 def check_shape(tensor: Tensor, *wanted: int | str, name: str) -> None:
@@ -94,8 +100,13 @@ def check_tokens(tokens: Tensor, vocab_size: int, *, name: str) -> None:
 
 
 def has_values(tensor: Tensor) -> bool:
-    """Whether Python may look at the numbers: not while compiling, nor in a fake or meta tensor."""
-    return not (torch.compiler.is_compiling() or tensor.is_meta or isinstance(tensor, FakeTensor))
+    """Whether Python may look at the numbers: not while compiling, nor in a meta tensor.
+
+    Nor in one of a class of its own, which may have none, as PyTorch's fake tensors, or have them
+    in another process, as its distributed ones.
+    """
+    ordinary = type(tensor) in (Tensor, nn.Parameter) and not tensor.is_meta
+    return ordinary and not torch.compiler.is_compiling()
 
 
 def check_queries_and_keys(q: Tensor, k: Tensor, mask: Tensor | None) -> None:

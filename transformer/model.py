@@ -1,60 +1,53 @@
-"""The whole model: embeddings, encoder, decoder and what surrounds them (chapter 8)."""
+"""The whole model: encoder, decoder and what surrounds them (chapter 8)."""
 
-import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from transformer.cache import DecodingState, LayerCache, Memory, takes_cache
+from transformer.cache import DecodingState, KeyValueCache, LayerCache, Memory, takes_cache
 from transformer.checks import check_positive, check_shape, check_tokens
-from transformer.config import TransformerConfig
-from transformer.layers import Dropout, FeedForward, LayerNorm, Residual
+from transformer.config import LayerConfig, TransformerConfig
+from transformer.embedding import Embedding
+from transformer.layers import FEED_FORWARDS, NORMS, Residual, initialise
 from transformer.masks import causal_mask, padding_mask
 from transformer.multihead import MultiHeadAttention
-from transformer.positional import POSITIONS, Positions
-
-
-class Embedding(nn.Module):
-    """Dropout(E[tokens] √d_model + positions); Vaswani et al. (2017), sections 3.4, 3.5 and 5.4.
-
-    Chapter 8. The table E starts with a standard deviation of 1/√d_model, which suits the output
-    layer that shares it; times √d_model it is of the size of the positions.
-    """
-
-    def __init__(self, vocab_size: int, config: TransformerConfig):
-        super().__init__()
-        self.tokens = nn.Embedding(vocab_size, config.d_model)
-        nn.init.normal_(self.tokens.weight, std=config.d_model**-0.5)
-        self.scale = math.sqrt(config.d_model)
-        kind = POSITIONS[config.position]
-        self.positions = kind.at_embedding(max_len=config.max_len, d_model=config.d_model)
-        self.dropout = Dropout(config.dropout)
-
-    def forward(self, tokens: Int[Tensor, "B T"], start: int = 0) -> Float[Tensor, "B T d_model"]:
-        """The first token stands at position ``start``."""
-        return self.dropout(self.positions.embed(self.tokens(tokens) * self.scale, start))
+from transformer.positional import Positions
 
 
 class EncoderLayer(nn.Module):
     """Self-attention, then the feed-forward network, each with Add & Norm.
 
-    Vaswani et al. (2017), section 3.1 and Figure 1, left; chapter 8.
+    Vaswani et al. (2017), section 3.1 and Figure 1, left; chapter 8. Under a causal mask it is a
+    block of GPT, which writes with a ``cache`` (chapter 14).
     """
 
-    def __init__(self, config: TransformerConfig, *, positions: Positions | None = None):
+    def __init__(self, config: LayerConfig, *, positions: Positions | None = None):
         super().__init__()
         c = config
-        self.self_attention = MultiHeadAttention(c.d_model, c.n_heads, positions=positions)
-        self.feed_forward = FeedForward(c.d_model, c.d_ff)
-        self.residual_1 = Residual(c.d_model, dropout=c.dropout, norm=c.norm)
-        self.residual_2 = Residual(c.d_model, dropout=c.dropout, norm=c.norm)
+        self.self_attention = MultiHeadAttention(
+            c.d_model, c.n_heads, n_key_heads=c.n_key_heads, bias=c.bias, positions=positions
+        )
+        self.feed_forward = FEED_FORWARDS[c.feed_forward](c.d_model, c.d_ff, bias=c.bias)
+        add_and_norm = partial(
+            Residual, c.d_model, dropout=c.dropout, norm=c.norm, kind=c.norm_kind, eps=c.norm_eps
+        )
+        self.residual_1, self.residual_2 = add_and_norm(), add_and_norm()
+
+    @property
+    def takes_cache(self) -> bool:
+        return takes_cache(self.self_attention)
 
     def forward(
-        self, x: Float[Tensor, "B S d_model"], mask: Bool[Tensor, "..."] | None = None
+        self,
+        x: Float[Tensor, "B S d_model"],
+        mask: Bool[Tensor, "..."] | None = None,
+        cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "B S d_model"]:
-        x = self.residual_1(x, lambda x: self.self_attention(x, x, x, mask))
+        """With a ``cache``, ``x`` holds the positions that it has not seen."""
+        look = self.self_attention if cache is None else partial(self.self_attention, cache=cache)
+        x = self.residual_1(x, lambda x: look(x, x, x, mask))
         return self.residual_2(x, self.feed_forward)
 
 
@@ -64,15 +57,24 @@ class DecoderLayer(nn.Module):
     Vaswani et al. (2017), section 3.1 and Figure 1, right; chapter 8.
     """
 
-    def __init__(self, config: TransformerConfig, *, positions: Positions | None = None):
+    def __init__(self, config: LayerConfig, *, positions: Positions | None = None):
         super().__init__()
         c = config
-        self.self_attention = MultiHeadAttention(c.d_model, c.n_heads, positions=positions)
-        self.cross_attention = MultiHeadAttention(c.d_model, c.n_heads)
-        self.feed_forward = FeedForward(c.d_model, c.d_ff)
-        self.residual_1 = Residual(c.d_model, dropout=c.dropout, norm=c.norm)
-        self.residual_2 = Residual(c.d_model, dropout=c.dropout, norm=c.norm)
-        self.residual_3 = Residual(c.d_model, dropout=c.dropout, norm=c.norm)
+        attention = partial(
+            MultiHeadAttention, c.d_model, c.n_heads, n_key_heads=c.n_key_heads, bias=c.bias
+        )
+        self.self_attention = attention(positions=positions)
+        self.cross_attention = attention()
+        self.feed_forward = FEED_FORWARDS[c.feed_forward](c.d_model, c.d_ff, bias=c.bias)
+        add_and_norm = partial(
+            Residual, c.d_model, dropout=c.dropout, norm=c.norm, kind=c.norm_kind, eps=c.norm_eps
+        )
+        self.residual_1, self.residual_2 = add_and_norm(), add_and_norm()
+        self.residual_3 = add_and_norm()
+
+    @property
+    def takes_cache(self) -> bool:
+        return takes_cache(self.self_attention) and takes_cache(self.cross_attention)
 
     def forward(
         self,
@@ -83,7 +85,8 @@ class DecoderLayer(nn.Module):
         cache: LayerCache | None = None,
     ) -> Float[Tensor, "B T d_model"]:
         """With a ``cache`` (chapter 10), ``x`` holds the positions that it has not seen."""
-        look_back, look_across = self.self_attention, self.cross_attention
+        look_back: Callable[..., Tensor] = self.self_attention
+        look_across: Callable[..., Tensor] = self.cross_attention
         if cache is not None:
             look_back = partial(look_back, cache=cache.self_attention)
             look_across = partial(look_across, cache=cache.cross_attention)
@@ -97,12 +100,12 @@ class Encoder(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        positions = _in_attention(config)
+        positions = config.positions_in_attention()
         self.layers = nn.ModuleList(
             EncoderLayer(config, positions=positions) for _ in range(config.n_encoder_layers)
         )
-        self.norm = LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
-        self.apply(_initialise)
+        self.norm = last_norm(config)
+        self.apply(initialise)
 
     def forward(
         self, x: Float[Tensor, "B S d_model"], mask: Bool[Tensor, "..."] | None = None
@@ -117,12 +120,12 @@ class Decoder(nn.Module):
 
     def __init__(self, config: TransformerConfig):
         super().__init__()
-        positions = _in_attention(config)
+        positions = config.positions_in_attention()
         self.layers = nn.ModuleList(
             DecoderLayer(config, positions=positions) for _ in range(config.n_decoder_layers)
         )
-        self.norm = LayerNorm(config.d_model) if config.norm == "pre" else nn.Identity()
-        self.apply(_initialise)
+        self.norm = last_norm(config)
+        self.apply(initialise)
 
     def forward(
         self,
@@ -132,7 +135,7 @@ class Decoder(nn.Module):
         src_mask: Bool[Tensor, "..."] | None = None,
         caches: Sequence[LayerCache] | None = None,
     ) -> Float[Tensor, "B T d_model"]:
-        layers = self.layers
+        layers: Iterable[Callable[..., Tensor]] = self.layers
         if caches is not None:
             layers = [partial(a, cache=b) for a, b in zip(layers, caches, strict=True)]
         for layer in layers:
@@ -155,13 +158,13 @@ class Transformer(nn.Module):
         self.encoder = Encoder(config)
         self.decoder = Decoder(config)
         self.output = nn.Linear(config.d_model, config.tgt_vocab_size, bias=False)
-        _initialise(self.output)
+        initialise(self.output)
         if config.share_embeddings:
             self.tgt_embedding.tokens.weight = self.src_embedding.tokens.weight
             self.output.weight = self.src_embedding.tokens.weight
 
     @property
-    def pad_id(self) -> int:
+    def pad_id(self) -> int | None:
         return self.config.pad_id
 
     @property
@@ -175,9 +178,7 @@ class Transformer(nn.Module):
     @property
     def takes_cache(self) -> bool:
         """Whether all attention of the decoder takes a cache; parts from elsewhere may not."""
-        layers, names = self.decoder.layers, ("self_attention", "cross_attention")
-        attentions = [getattr(layer, name, layer) for layer in layers for name in names]
-        return all(map(takes_cache, [*layers, *attentions]))
+        return all(map(takes_cache, self.decoder.layers))
 
     def forward(
         self, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
@@ -231,15 +232,8 @@ class Transformer(nn.Module):
             )
 
 
-def _in_attention(config: TransformerConfig) -> Positions:
-    """What all self-attentions of a stack share."""
-    c = config
-    return POSITIONS[c.position].in_attention(max_len=c.max_len, d_k=c.d_k, n_heads=c.n_heads)
-
-
-def _initialise(module: nn.Module) -> None:
-    """Glorot and Bengio (2010), Eq. 16; biases are zero."""
-    if isinstance(module, nn.Linear):
-        nn.init.xavier_uniform_(module.weight)
-        if module.bias is not None:
-            nn.init.zeros_(module.bias)
+def last_norm(config: LayerConfig) -> nn.Module:
+    """What ends a stack: a norm where layers normalise first, for nothing else would; chapter 8."""
+    if config.norm == "post":
+        return nn.Identity()
+    return NORMS[config.norm_kind](config.d_model, eps=config.norm_eps)

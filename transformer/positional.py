@@ -1,10 +1,13 @@
 """Where a token stands: sinusoidal, learned and rotary positions (chapter 6)."""
 
 import torch
-from jaxtyping import Float
+import torch.nn.functional as F
+from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from transformer.checks import check_positive, check_width
+from transformer.checks import check_finite_and_positive, check_positive, check_width
+
+Start = int | Int[Tensor, "B T"]  # where the first token stands, or each of them
 
 
 def sinusoidal_encoding(length: int, d_model: int) -> Float[Tensor, "{length} {d_model}"]:
@@ -25,7 +28,8 @@ class Positions(nn.Module):
     """Where tokens stand, and the three places at which that can be told; this one tells nothing.
 
     Chapter 6. A kind overrides what it does: :meth:`embed` acts on the embeddings, :meth:`turn` and
-    :meth:`bias` within self-attention. It also says how it is made for each of the two.
+    :meth:`bias` within self-attention. It also says how it is made for each of the two, of those
+    sizes that it needs (``**_`` takes the others).
     """
 
     @classmethod
@@ -34,14 +38,19 @@ class Positions(nn.Module):
         return Positions()
 
     @classmethod
-    def in_attention(cls, *, max_len: int, d_k: int, n_heads: int) -> "Positions":
+    def in_attention(
+        cls, *, max_len: int, d_k: int, n_heads: int, theta: float = 10_000.0
+    ) -> "Positions":
         """What all self-attentions of a stack share: this kind, if it acts there."""
         return Positions()
 
     def embed(
-        self, x: Float[Tensor, "B T d_model"], start: int = 0
+        self, x: Float[Tensor, "B T d_model"], start: Start = 0
     ) -> Float[Tensor, "B T d_model"]:
-        """The embeddings of tokens at positions ``start``, ``start`` + 1, …"""
+        """The embeddings of tokens at positions ``start``, ``start`` + 1, …
+
+        A tensor (B, T) says of each token where it stands (chapter 14: texts padded on the left).
+        """
         return x
 
     def turn(self, x: Float[Tensor, "B h T d_k"], start: int = 0) -> Float[Tensor, "B h T d_k"]:
@@ -63,10 +72,15 @@ class AddedPositions(Positions):
         return cls(max_len, d_model)
 
     def embed(
-        self, x: Float[Tensor, "B T d_model"], start: int = 0
+        self, x: Float[Tensor, "B T d_model"], start: Start = 0
     ) -> Float[Tensor, "B T d_model"]:
-        """Adds rows ``start``, ``start`` + 1, … ValueError past ``max_len``."""
+        """Adds rows ``start``, ``start`` + 1, … ValueError past ``max_len``.
+
+        Places given one by one are not looked at: whoever counts them knows the longest text.
+        """
         check_width(x, self.table.size(1), name="x")
+        if isinstance(start, Tensor):
+            return x + F.embedding(start, self.table)  # a row for each token
         return x + _rows(self.table, start, x.size(1))
 
 
@@ -94,23 +108,30 @@ class RotaryPositions(Positions):
     """Turns each pair of channels (2i, 2i+1) by the angle position / 10000^(2i/d_k).
 
     Su et al. (2021), Eq. 34; chapter 6. Queries and keys are turned, so that their dot product
-    depends on the distance between them alone.
+    depends on the distance between them alone. ``theta`` stands in the place of 10000: a larger one
+    turns slower, for longer texts, such as 500,000 in Llama 3 (chapter 14).
 
-    Raises ValueError if ``d_k`` is odd or a size is not positive.
+    Raises ValueError if ``d_k`` is odd, or a size or ``theta`` is not positive.
     """
 
-    def __init__(self, max_len: int, d_k: int):
+    cos: Tensor  # (max_len, d_k), each angle twice
+    sin: Tensor
+
+    def __init__(self, max_len: int, d_k: int, *, theta: float = 10_000.0):
         super().__init__()
         check_positive(max_len=max_len, d_k=d_k)
+        check_finite_and_positive(theta=theta)
         if d_k % 2:
             raise ValueError(f"d_k must be even, to be turned in pairs, got {d_k}")
-        angles = _angles(max_len, d_k).repeat_interleave(2, dim=-1)  # (max_len, d_k)
+        angles = _angles(max_len, d_k, theta).repeat_interleave(2, dim=-1)  # (max_len, d_k)
         self.register_buffer("cos", angles.cos().float(), persistent=False)
         self.register_buffer("sin", angles.sin().float(), persistent=False)
 
     @classmethod
-    def in_attention(cls, *, max_len: int, d_k: int, n_heads: int) -> Positions:
-        return cls(max_len, d_k)
+    def in_attention(
+        cls, *, max_len: int, d_k: int, n_heads: int, theta: float = 10_000.0
+    ) -> Positions:
+        return cls(max_len, d_k, theta=theta)
 
     def turn(self, x: Float[Tensor, "B h T d_k"], start: int = 0) -> Float[Tensor, "B h T d_k"]:
         """Turns by positions ``start``, ``start`` + 1, … ValueError past ``max_len``."""
@@ -129,10 +150,10 @@ POSITIONS: dict[str, type[Positions]] = {
 }
 
 
-def _angles(length: int, width: int) -> Float[Tensor, "length half"]:
+def _angles(length: int, width: int, theta: float = 10_000.0) -> Float[Tensor, "length half"]:
     # in float64: at position 10,000 a float32 angle is off by 1e-3
     pairs = torch.arange(0, width, 2, dtype=torch.float64)  # 2i
-    return torch.arange(length)[:, None] / 10_000 ** (pairs / width)
+    return torch.arange(length)[:, None] / theta ** (pairs / width)
 
 
 def _rows(table: Tensor, start: int, length: int) -> Tensor:

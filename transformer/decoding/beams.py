@@ -22,19 +22,20 @@ class Beams:
         length_penalty: float,
         bos_id: int | Int[Tensor, " n"],
         eos_id: int,
-        pad_id: int,
+        pad_id: int | None,
         device: torch.device,
     ):
         n, K = n_sentences, beam_size
         self.K, self.alpha, self.eos_id, self.pad_id = K, length_penalty, eos_id, pad_id
         self.length, self.max_len = 0, max_len
         self.going = torch.arange(n, device=device)  # (n,), which sentences are not done
-        self.tokens = torch.full((n, K, max_len + 1), pad_id, device=device)
+        filler = eos_id if pad_id is None else pad_id
+        self.tokens = torch.full((n, K, max_len + 1), filler, device=device)
         self.tokens[:, :, 0] = (self.going.new_zeros(n) + bos_id)[:, None]
         self.log_p = torch.full((n, K), -math.inf, device=device)
         self.log_p[:, 0] = 0.0  # all beams begin alike: only the first counts
         self.n_ended = torch.zeros(n, dtype=torch.long, device=device)
-        self.best_tokens = torch.full((n, max_len), pad_id, device=device)
+        self.best_tokens = torch.full((n, max_len), filler, device=device)
         self.best_log_p = torch.full((n,), -math.inf, device=device)
         self.best_score = torch.full((n,), -math.inf, device=device)
 
@@ -51,7 +52,8 @@ class Beams:
         n, K, V = len(self.going), self.K, logits.size(-1)
         self.length += 1
         log_p = logits.float().log_softmax(dim=-1)  # padding is not a word, but has its share
-        log_p.select(1, self.pad_id).fill_(-math.inf)
+        if self.pad_id is not None:
+            log_p.select(1, self.pad_id).fill_(-math.inf)
         total = self.log_p[:, :, None] + log_p.view(n, K, V)
         log_p, flat = total.flatten(1).topk(min(2 * K, K * V))  # (n, 2K): enough, if K of them end
         beam, token = flat // V, flat % V

@@ -28,7 +28,9 @@ class Decodable(Protocol):
     """
 
     @property
-    def pad_id(self) -> int: ...
+    def pad_id(self) -> int | None:
+        """What fills a sentence that has ended, and is never written; at None it is its end."""
+        ...
 
     @property
     def max_len(self) -> int: ...

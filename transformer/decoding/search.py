@@ -140,12 +140,15 @@ def generate(
     ``choose`` picks it from the logits. All else, and the errors, as in :func:`greedy_decode`.
     """
     with decoding_steps(model, src, bos_id, eos_id, max_len, use_cache) as steps:
-        out = torch.full((len(src), max_len), model.pad_id, device=src.device)  # int64
+        # a text without padding is filled up with its end
+        filler = eos_id if model.pad_id is None else model.pad_id
+        out = torch.full((len(src), max_len), filler, device=src.device)  # int64
         going = torch.arange(len(src), device=src.device)  # which sentences are not done
         tokens = going.new_zeros(len(src)) + bos_id  # (B,)
         for t in range(max_len):
             logits = steps.next(tokens)
-            logits.select(1, model.pad_id).fill_(-math.inf)  # padding is not a word
+            if model.pad_id is not None:
+                logits.select(1, model.pad_id).fill_(-math.inf)  # padding is not a word
             tokens = choose(logits)
             out[going, t] = tokens
             on = tokens != eos_id

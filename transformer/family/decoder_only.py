@@ -6,19 +6,24 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from transformer.cache import DecodingState, KeyValueCache, Rows, takes_cache
+from transformer.cache import Caches, KeyValueCache, Rows, takes_cache
 from transformer.checks import check_positive
 from transformer.family.config import FamilyConfig
-from transformer.family.stack import Stack, initialise
+from transformer.family.stack import Stack
+from transformer.layers import initialise
 from transformer.masks import causal_mask, padding_mask
 
 
 class DecoderOnly(Stack):
     """p(token | the tokens before it): a stack of blocks under the causal mask; chapter 14.
 
-    Radford et al. (2018), Eq. 2. ``model(tokens)`` gives the logits of the token after each; those
-    equal to ``config.pad_id`` are padding, which nothing attends to and no position is counted
-    for. Decoding (chapter 10) goes on from prompts, which are padded on the left.
+    Radford et al. (2018), Eq. 2. ``model(tokens)`` gives the logits of the token after each.
+    Decoding (chapter 10) goes on from prompts.
+
+    Tokens equal to ``config.pad_id`` are padding, which nothing attends to and no position is
+    counted for; prompts of different lengths are padded on the left. With a ``pad_id`` of None, as
+    in the published GPT-2, every token is text, wherever it stands: prompts that are decoded
+    together are of one length, or a ``pad_id`` is chosen that stands in none of them.
     """
 
     def __init__(self, config: FamilyConfig):
@@ -35,8 +40,7 @@ class DecoderOnly(Stack):
     @property
     def takes_cache(self) -> bool:
         """Whether all attention takes a cache; parts from elsewhere may not."""
-        attentions = [getattr(block, "attention", block) for block in self.blocks]
-        return all(map(takes_cache, [*self.blocks, *attentions]))
+        return all(map(takes_cache, self.blocks))
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T vocab_size"]:
         """Raises ValueError for ids outside the vocabulary and lengths past ``max_len``."""
@@ -47,10 +51,11 @@ class DecoderOnly(Stack):
         self, tokens: Int[Tensor, "B T"], caches: Sequence[KeyValueCache] | None = None
     ) -> Float[Tensor, "B T vocab_size"]:
         """The logits after each token, unchecked; ``caches``, if any, are empty and keep them."""
-        T, words = tokens.size(1), padding_mask(tokens, self.pad_id)  # (B, 1, 1, T)
+        words = padding_mask(tokens, self.pad_id)  # (B, 1, 1, T)
+        # the first word of each text stands at position 0, however much padding is before it
         where = (words[:, 0, 0].long().cumsum(dim=-1) - 1).clamp(min=0)  # (B, T)
-        mask = words & causal_mask(T, device=tokens.device)  # (B, 1, T, T)
-        return self.output(self.run(self.embedding(tokens, where, T), mask, caches))
+        mask = words & causal_mask(tokens.size(1), device=tokens.device)  # (B, 1, T, T)
+        return self.output(self.run(self.embedding(tokens, where), mask, caches))
 
     def encode(self, src: Int[Tensor, "B P"]) -> "Written":
         """The prompts, as what decoding without a cache reads anew at each step."""
@@ -81,9 +86,9 @@ class DecoderOnly(Stack):
 
         The tokens are not checked: they are what the last step's logits chose.
         """
-        where, length = state.words.sum(dim=-1)[:, 0], state.length + 1  # (B, 1)
+        where = state.words.sum(dim=-1)[:, 0]  # (B, 1): after the words, padding not counted
         state.words = torch.cat([state.words, state.words.new_ones(len(tokens), 1, 1, 1)], dim=-1)
-        x = self.embedding(tokens[:, None], where, length)
+        x = self.embedding(tokens[:, None], where)
         return self.output(self.run(x, state.words, state.caches))[:, 0]
 
 
@@ -98,11 +103,13 @@ class Written:
         return Written(self.tokens[rows])
 
 
-class Prompted(DecodingState):
+class Prompted(Caches):
     """What is kept between steps: caches, and which of their positions are words; chapter 14."""
 
+    caches: Sequence[KeyValueCache]
+
     def __init__(self, words: Bool[Tensor, "B 1 1 P"], caches: Sequence[KeyValueCache]):
-        super().__init__(None, caches)
+        super().__init__(caches)
         self.words = words
 
     def select(self, rows: Rows) -> None:

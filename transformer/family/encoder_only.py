@@ -6,7 +6,8 @@ from torch import Tensor, nn
 
 from transformer.checks import check_positive, check_tokens
 from transformer.family.config import FamilyConfig
-from transformer.family.stack import ACTIVATIONS, Stack, initialise, make_norm
+from transformer.family.stack import Stack
+from transformer.layers import ACTIVATIONS, NORMS, initialise
 from transformer.masks import padding_mask
 
 
@@ -22,7 +23,7 @@ class MaskedWordHead(nn.Module):
         c = config
         self.W = nn.Linear(c.d_model, c.d_model, bias=c.bias)
         self.activation = ACTIVATIONS[c.feed_forward]
-        self.norm = make_norm(c)
+        self.norm = NORMS[c.norm_kind](c.d_model, eps=c.norm_eps)
         self.output = nn.Linear(c.d_model, c.vocab_size)
         self.apply(initialise)
 
@@ -51,8 +52,8 @@ class EncoderOnly(Stack):
 
     Devlin et al. (2019); chapter 14. ``model(tokens)`` gives the logits of the word at each
     position, for texts with masked words; :meth:`encode` gives the vectors, for a head of one's
-    own. Tokens equal to ``config.pad_id`` are padding, and nothing attends to them. ``pooler`` is
-    None but in a model whose loaded weights have one.
+    own. Tokens equal to ``config.pad_id`` are padding, and nothing attends to them; at None every
+    token is text. ``pooler`` is None but in a model whose loaded weights have one.
     """
 
     def __init__(self, config: FamilyConfig):
@@ -84,7 +85,4 @@ class EncoderOnly(Stack):
             if types.shape != tokens.shape:
                 wanted, got = tuple(tokens.shape), tuple(types.shape)
                 raise ValueError(f"types must have the shape of tokens, {wanted}, got {got}")
-        T = tokens.size(1)
-        where = torch.arange(T, device=tokens.device)[None]  # (1, T)
-        x = self.embedding(tokens, where, T, types)
-        return self.run(x, padding_mask(tokens, self.pad_id))
+        return self.run(self.embedding(tokens, types=types), padding_mask(tokens, self.pad_id))

@@ -34,8 +34,8 @@ def load_gpt2(
     ``weights`` is the folder that ``save_pretrained`` writes, or a state dict together with its
     ``config``: ``real = GPT2LMHeadModel.from_pretrained("gpt2")``, then
     ``load_gpt2(real.state_dict(), real.config.to_dict())``. Their layers are stored transposed.
-    Without ``pad_id`` it is that of the config, or else its end of a text, which is then never
-    attended to and never written: GPT-2 has no padding.
+    Without ``pad_id`` it is that of the config; None, and every token is text, if the config has
+    none, as GPT-2's, or takes for it a token that also begins or ends a text.
 
     Raises ValueError for a config that our parts do not cover, and for names of weights that are
     missing, or left over.
@@ -182,18 +182,22 @@ def _activation(name: str) -> str:
 
 
 def _rope_theta(config: Settings) -> float:
-    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    rope: Settings = config.get("rope_parameters") or config.get("rope_scaling") or {}
     kind = rope.get("rope_type", rope.get("type", "default"))
     if kind != "default":
         raise ValueError(f"config must have the rope_type 'default' for our parts, got {kind!r}")
-    return rope.get("rope_theta", config.get("rope_theta", 10_000.0))
+    return float(rope.get("rope_theta", config.get("rope_theta", 10_000.0)))
 
 
-def _pad_id(config: Settings, pad_id: int | None) -> int:
-    for id in (pad_id, config.get("pad_token_id"), config.get("eos_token_id")):
-        if id is not None:
-            return id[0] if isinstance(id, list) else id
-    raise ValueError("pad_id must be given for a config that has no pad_token_id, got None")
+def _pad_id(config: Settings, pad_id: int | None) -> int | None:
+    """What is asked for, or what the config keeps for padding and for nothing else."""
+    if pad_id is not None:
+        return pad_id
+    padding, ends = config.get("pad_token_id"), config.get("eos_token_id")
+    text = {config.get("bos_token_id"), *(ends if isinstance(ends, list) else [ends])}
+    # Padding that is never seen is one thing; hiding the end of every text is another. A negative
+    # number stands for "none" in older configs.
+    return None if padding is None or padding in text or padding < 0 else padding
 
 
 def _filled(

@@ -60,12 +60,10 @@ def mask_words(
     words = is_word.nonzero()[:, 0]
     if len(words) == 0:
         raise ValueError(f"specials must leave a word of the {vocab_size}, got {reserved}")
-    uniform = partial(torch.rand, tokens.shape, generator=generator, device=tokens.device)
-    asked = (uniform() < share) & is_word[tokens]
-    fate = uniform()
-    other = words[
-        torch.randint(len(words), tokens.shape, generator=generator, device=tokens.device)
-    ]
-    shown = tokens.where(~asked | (fate >= 0.9), other)  # 10 % stay
+    draw = partial(torch.rand, tokens.shape, generator=generator, device=tokens.device)
+    asked = (draw() < share) & is_word[tokens]
+    fate = draw()
+    which = torch.randint(len(words), tokens.shape, generator=generator, device=tokens.device)
+    shown = tokens.where(~asked | (fate >= 0.9), words[which])  # 10 % stay
     shown = shown.masked_fill(asked & (fate < 0.8), mask_id)
     return MaskedBatch(shown, tokens.masked_fill(~asked, pad_id))

@@ -18,13 +18,13 @@ def smoothed_cross_entropy(
     labels: Int[Tensor, "B T"],
     *,
     smoothing: float = 0.1,
-    pad_id: int = 0,
+    pad_id: int | None = 0,
 ) -> Float[Tensor, ""]:
     """Σ over labels of -Σ_w q(w) log p(w), in nats; q(w) = (1 - ε) [w is the label] + ε / vocab.
 
     ε is ``smoothing``: Szegedy et al. (2016), section 7; Vaswani et al. (2017), section 5.4;
-    chapter 9. A label equal to ``pad_id`` counts nothing. Half-precision logits are summed in
-    float32.
+    chapter 9. A label equal to ``pad_id`` counts nothing; at None it is -100, which is no token, as
+    in PyTorch. Half-precision logits are summed in float32.
 
     Raises ValueError for a ``smoothing`` outside [0, 1).
     """
@@ -37,15 +37,19 @@ def smoothed_cross_entropy(
     return F.cross_entropy(
         logits.flatten(0, 1),
         labels.flatten().long(),
-        ignore_index=pad_id,
+        ignore_index=_no_label(pad_id),
         label_smoothing=smoothing,
         reduction="sum",
     )
 
 
-def count_labels(labels: Int[Tensor, "B T"], *, pad_id: int = 0) -> int:
+def count_labels(labels: Int[Tensor, "B T"], *, pad_id: int | None = 0) -> int:
     """How many labels have a loss, which are those other than ``pad_id``; chapter 9."""
-    return int((labels != pad_id).sum())
+    return int((labels != _no_label(pad_id)).sum())
+
+
+def _no_label(pad_id: int | None) -> int:
+    return -100 if pad_id is None else pad_id
 
 
 def paper_schedule(d_model: int, *, warmup: int = 4000, factor: float = 1.0) -> Schedule:

@@ -13,8 +13,8 @@ class Trainable(Protocol):
     """A ``torch.nn.Module`` that predicts each label from what a batch puts in."""
 
     @property
-    def pad_id(self) -> int:
-        """The label that counts nothing."""
+    def pad_id(self) -> int | None:
+        """The label that counts nothing; at None it is -100, as in PyTorch."""
 
     def __call__(self, *inputs: Tensor) -> Float[Tensor, "B T vocab"]:
         """The logits of the labels."""
