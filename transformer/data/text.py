@@ -150,7 +150,11 @@ class BytePairEncoding:
 
     def save(self, path: str | Path) -> None:
         """As the JSON of the ``tokenizers`` library, in one step."""
-        replace_file(path, self._tokenizer.to_str())
+        replace_file(path, self.to_json())
+
+    def to_json(self) -> str:
+        """All of it, as the ``tokenizers`` library reads it: ``Tokenizer.from_str``."""
+        return self._tokenizer.to_str()
 
     @classmethod
     def load(cls, path: str | Path) -> "BytePairEncoding":
@@ -165,7 +169,7 @@ class BytePairEncoding:
         return cls(tokenizer)
 
     def __getstate__(self) -> str:
-        return self._tokenizer.to_str()
+        return self.to_json()
 
     def __setstate__(self, state: str) -> None:
         self.__init__(Tokenizer.from_str(state))
