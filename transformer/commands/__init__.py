@@ -8,9 +8,9 @@ from typing import NoReturn
 
 import torch
 
-from transformer.commands import evaluate, train, translate
+from transformer.commands import evaluate, export, train, translate
 
-_COMMANDS = {"train": train, "translate": translate, "evaluate": evaluate}
+_COMMANDS = {"train": train, "translate": translate, "evaluate": evaluate, "export": export}
 # What the files and numbers of a user can lead to. Everything else is an error of the program,
 # whose traceback is shown.
 _OF_USERS = (ValueError, OSError, FloatingPointError, MemoryError, torch.cuda.OutOfMemoryError)

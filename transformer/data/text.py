@@ -152,7 +152,11 @@ class BytePairEncoding:
 
     def save(self, path: str | Path) -> None:
         """As the JSON of the ``tokenizers`` library, in one step."""
-        replace_file(path, self._tokenizer.to_str())
+        replace_file(path, self.to_json())
+
+    def to_json(self) -> str:
+        """All of it, as the ``tokenizers`` library reads it: ``Tokenizer.from_str``."""
+        return self._tokenizer.to_str()
 
     @classmethod
     def load(cls, path: str | Path) -> "BytePairEncoding":
@@ -167,7 +171,7 @@ class BytePairEncoding:
         return cls(tokenizer)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _from_text, (self._tokenizer.to_str(),)
+        return _from_text, (self.to_json(),)
 
 
 Tokenizing = Vocabulary | BytePairEncoding

@@ -61,7 +61,8 @@ class TrainingStep:
         self.forward = self.model.to(self.device).train()
         self.parameters = list(self.model.parameters())
         self.optimizer = paper_optimizer(self.parameters)
-        if world_size() > 1:
+        self.sharded = hasattr(self.model, "reshard")  # by fully_shard, which shares gradients itself
+        if world_size() > 1 and not self.sharded:
             devices = [self.device] if self.device.type == "cuda" else None
             options = {_SYNC_BUFFERS: False}  # tables of positions are the same everywhere
             self.forward = DistributedDataParallel(self.model, devices, **options)
@@ -112,7 +113,10 @@ class TrainingStep:
             torch.cuda.manual_seed_all(seed)
 
     def _no_sync(self) -> contextlib.AbstractContextManager:
-        return self.forward.no_sync() if world_size() > 1 else contextlib.nullcontext()
+        """Where gradients of several batches are to be shared but once."""
+        if isinstance(self.forward, DistributedDataParallel):
+            return self.forward.no_sync()
+        return contextlib.nullcontext()
 
     def _sum(self, value: Tensor | int) -> Tensor:
         """Over all processes."""
