@@ -78,14 +78,25 @@ cache does not grow: self.length += T ⇒ self.length = T
 new keys at position 0: k, v = project(key, value, self.length) ⇒ k, v = project(key, value, 0)
 room is read: return self.keys.narrow(2, 0, self.length), ⇒ return self.keys,
 room for one more: if start + T > self.max_len: ⇒ if start + T > self.max_len + 1:
-cache selects only keys: self.keys, self.values = self.keys[rows], self.values[rows] ⇒
-    self.keys, self.values = self.keys[rows], self.values[: len(rows)]
+cache selects only keys: (self._select(room, rows) for room in (self.keys, self.values)) ⇒
+    (self._select(self.keys, rows), self.values[: len(rows)])
+cache selects one position too few: written = room.narrow(2, 0, self.length) ⇒
+    written = room.narrow(2, 0, max(self.length - 1, 0))
+a search that begins has the room of one row: if len(rows) > len(room): ⇒ if False:
+room made anew at each selection: if len(rows) > len(room): ⇒ if True:
 memory projected at every step: if self.kept is None: ⇒ if True:
-memory's cache not selected: self.kept = keys[rows], values[rows] ⇒ pass
-layer selects itself alone: self.cross_attention.select(rows) ⇒ pass
-memory's mask not selected: None if self.mask is None else self.mask[rows] ⇒ self.mask
-state's memory not selected: self.memory = self.memory.select(rows) ⇒ pass
+memory's cache not selected:
+    self.kept = keys.index_select(0, rows), values.index_select(0, rows) ⇒ pass
+layer selects itself alone: self.cross_attention.select(sources) ⇒ pass
+memory's mask not selected: None if self.mask is None else self.mask.index_select(0, rows) ⇒
+    self.mask
+state's memory not selected: self.memory = memory.select(sources) ⇒ pass
 one layer's cache selected: for cache in self.caches: ⇒ for cache in self.caches[:1]:
+sources are taken for rows: sources, n_before = rows // self.per_source, ⇒ sources, n_before = rows,
+beams of unequal numbers share a memory: if (counts == counts[0]).all(): ⇒ if True:
+no memory is shared: sources, self.per_source = distinct, len(rows) // len(distinct) ⇒ pass
+a memory copied at each step: if torch.equal(sources, torch.arange(n_before, ⇒
+    if False and torch.equal(sources, torch.arange(n_before,
 any forward takes a cache: return any(p.name == "cache" or ⇒ return any(True or
 
 # positional.py | test_positional.py
