@@ -79,19 +79,30 @@ recording never ends: module.record = record ⇒ pass
 
 # cache.py | test_cache.py
 cache writes keys where it began: self.keys.narrow(2, start, ⇒ self.keys.narrow(2, 0,
-cache writes values where it began: self.values.narrow(2, start, ⇒
-    self.values.narrow(2, 0,
+cache writes values where it began: self.values.narrow(2, start, ⇒ self.values.narrow(2, 0,
 cache does not grow: self.length = end ⇒ self.length = k.size(2)
 room is read: return self.keys.narrow(2, 0, end), ⇒ return self.keys,
 room for one more: if end > self.max_len: ⇒ if end > self.max_len + 1:
-cache selects only keys: self.keys, self.values = self.keys[rows], self.values[rows] ⇒
-    self.keys, self.values = self.keys[rows], self.values[: len(rows)]
 memory not kept: self.kept = k, v ⇒ return k, v
-memory's cache not selected: self.kept = keys[rows], values[rows] ⇒ pass
-layer selects itself alone: self.cross_attention.select(rows) ⇒ pass
-memory's mask not selected: None if self.mask is None else self.mask[rows] ⇒ self.mask
-state's memory not selected: self.memory = self.memory.select(rows) ⇒ pass
-one layer's cache selected: for cache in self.caches: ⇒ for cache in self.caches[:1]:
+cache selects only keys: (self._select(room, rows) for room in (self.keys, self.values)) ⇒
+    (self._select(self.keys, rows), self.values[: len(rows)])
+cache selects one position too few: written = room.narrow(2, 0, self.length) ⇒
+    written = room.narrow(2, 0, max(self.length - 1, 0))
+a search that begins has the room of one row: if len(rows) > len(room): ⇒ if False:
+room made anew at each selection: if len(rows) > len(room): ⇒ if True:
+memory's cache not selected:
+    self.kept = keys.index_select(0, rows), values.index_select(0, rows) ⇒ pass
+layer selects itself alone: self.cross_attention.select(sources) ⇒ pass
+memory's mask not selected: None if self.mask is None else self.mask.index_select(0, rows) ⇒
+    self.mask
+state's memory not selected: self.memory = self.memory.select(sources) ⇒ pass
+caches not selected: cache.select(rows, sources) ⇒ pass
+caches of a decoder alone not selected: cache.select(rows) ⇒ pass
+sources are taken for rows: sources, n_before = rows // self.per_source, ⇒ sources, n_before = rows,
+beams of unequal numbers share a memory: if (counts == counts[0]).all(): ⇒ if True:
+no memory is shared: sources, self.per_source = distinct, len(rows) // len(distinct) ⇒ pass
+a memory copied at each step: if torch.equal(sources, torch.arange(n_before, ⇒
+    if False and torch.equal(sources, torch.arange(n_before,
 any part takes a cache: return bool(getattr(part, "takes_cache", False)) ⇒ return True
 
 # positional.py | test_positional.py

@@ -188,7 +188,10 @@ def test_a_state_selects_its_memory_and_every_cache():
         attend[2 + i](x, memory, memory, cache=cache.cross_attention)
     assert state.length == S
     before = [
-        (c.self_attention.keys, c.self_attention.values, *c.cross_attention.kept)
+        [
+            x.clone()
+            for x in (c.self_attention.keys, c.self_attention.values, *c.cross_attention.kept)
+        ]
         for c in state.caches
     ]
     state.select(rows)
@@ -207,3 +210,64 @@ def test_a_state_without_a_memory_has_caches_alone():
     state.select(torch.tensor([1]))
     assert state.length == 1
     assert state.caches[0].keys.size(0) == 1
+
+
+def filled(n_layers=2):
+    """A state that has read three positions of three sources, and copies of what it holds."""
+    attend = [module(seed=seed) for seed in range(2 * n_layers)]
+    x, memory = vectors(S, T)
+    caches = [LayerCache(S) for _ in range(n_layers)]
+    state = DecodingState(Memory(memory, padding_mask(source(T))), caches)
+    for i, cache in enumerate(state.caches):
+        attend[2 * i](x, x, x, causal_mask(S), cache=cache.self_attention)
+        attend[2 * i + 1](x, memory, memory, cache=cache.cross_attention)
+    own = [c.self_attention.keys.clone() for c in state.caches]
+    of_memory = [c.cross_attention.kept[0].clone() for c in state.caches]
+    return state, own, of_memory
+
+
+@pytest.mark.parametrize(
+    ("selections", "rows", "sources"),
+    [
+        ([[0, 0, 1, 1, 2, 2]], [0, 0, 1, 1, 2, 2], [0, 1, 2]),  # two beams of each
+        ([[0, 0, 1, 1, 2, 2], [1, 0, 3, 3, 4, 5]], [0, 0, 1, 1, 2, 2], [0, 1, 2]),  # reordered
+        ([[0, 0, 1, 1, 2, 2], [5, 4, 1, 1]], [2, 2, 0, 0], [2, 0]),  # a source leaves
+        ([[0, 0, 1, 1, 2, 2], [0, 3, 4]], [0, 1, 2], [0, 1, 2]),  # back to one of each
+        ([[0, 0, 1, 1, 2, 2], [0, 3, 2]], [0, 1, 1], [0, 1, 1]),  # not as many of each
+        ([[0, 1, 1, 2]], [0, 1, 1, 2], [0, 1, 1, 2]),
+        ([[1, 0, 1]], [1, 0, 1], [1, 0, 1]),
+        ([[0, 0, 1, 1, 2, 2], []], [], []),
+    ],
+)
+def test_rows_of_one_source_share_its_memory(selections, rows, sources):
+    state, own, of_memory = filled()
+    vectors_, mask = state.memory
+    for chosen in selections:
+        state.select(torch.tensor(chosen, dtype=torch.long))
+    assert state.per_source == (len(rows) // len(sources) if sources else 1)
+    assert torch.equal(state.memory.vectors, vectors_[sources])
+    assert torch.equal(state.memory.mask, mask[sources])
+    for i, cache in enumerate(state.caches):
+        assert torch.equal(cache.self_attention.keys, own[i][rows])
+        assert torch.equal(cache.cross_attention.kept[0], of_memory[i][sources])
+
+
+def test_a_memory_stays_where_it_is_while_its_rows_change_places():
+    state, _, _ = filled()
+    state.select(torch.tensor([0, 0, 1, 1, 2, 2]))
+    before = state.memory.vectors, state.caches[1].cross_attention.kept[0]
+    state.select(torch.tensor([1, 0, 2, 3, 5, 5]))
+    assert state.memory.vectors is before[0]
+    assert state.caches[1].cross_attention.kept[0] is before[1]
+
+
+def test_room_that_was_made_for_more_rows_is_written_to_again():
+    (x,) = vectors(S)
+    attend, cache = module(), KeyValueCache(S)
+    attend(x[:, :2], x[:, :2], x[:, :2], cache=cache)
+    cache.select(torch.tensor([2, 0]))
+    room = cache.keys.data_ptr()
+    got = attend(x[[2, 0], 2:3], x[[2, 0], 2:3], x[[2, 0], 2:3], cache=cache)
+    whole = attend(x, x, x, causal_mask(S))[[2, 0], 2:3]
+    assert_close(got, whole, rtol=0, atol=1e-12)
+    assert cache.keys.data_ptr() == room

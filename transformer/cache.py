@@ -10,8 +10,11 @@ search drops sentences that have ended, and goes on twice from a beam that it li
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+
+from transformer.checks import has_values
 
 Rows = Int[Tensor, " N"]  # of the batch, in a new order; one may be named more than once
 New = Float[Tensor, "B h T d_k"]  # keys or values of T new positions
@@ -29,7 +32,8 @@ class Memory(NamedTuple):
 
     def select(self, rows: Rows) -> "Memory":
         """Of these sentences, in this order."""
-        return Memory(self.vectors[rows], None if self.mask is None else self.mask[rows])
+        mask = None if self.mask is None else self.mask.index_select(0, rows)
+        return Memory(self.vectors.index_select(0, rows), mask)
 
 
 class KeyValueCache:
@@ -55,7 +59,10 @@ class KeyValueCache:
         # written, so that it need not be cleared.
         if self.keys is None or self.values is None:
             B, h, _, d_k = k.shape
-            self.keys, self.values = (k.new_empty(B, h, self.max_len, d_k) for _ in range(2))
+            # Position before head in memory: what a row has written lies in one piece, which is
+            # what select copies.
+            rooms = (k.new_empty(B, self.max_len, h, d_k) for _ in range(2))
+            self.keys, self.values = (room.transpose(1, 2) for room in rooms)
         # narrow(2, start, n) is [:, :, start : start + n]: a view, so that the room itself is
         # written to, and what is returned copies nothing.
         self.keys.narrow(2, start, end - start).copy_(k)
@@ -64,9 +71,18 @@ class KeyValueCache:
         return self.keys.narrow(2, 0, end), self.values.narrow(2, 0, end)
 
     def select(self, rows: Rows) -> None:
-        """Keeps these rows of the batch, in this order."""
+        """Keeps these rows of the batch, in this order; room not yet written to is not copied."""
         if self.keys is not None and self.values is not None:
-            self.keys, self.values = self.keys[rows], self.values[rows]
+            self.keys, self.values = (self._select(room, rows) for room in (self.keys, self.values))
+
+    def _select(self, room: Tensor, rows: Tensor) -> Tensor:
+        written = room.narrow(2, 0, self.length).transpose(1, 2).index_select(0, rows)
+        if len(rows) > len(room):  # a search begins: one row becomes several
+            _, h, _, d_k = room.shape
+            room = room.new_empty(len(rows), self.max_len, h, d_k).transpose(1, 2)
+        room = room.narrow(0, 0, len(rows))
+        room.narrow(2, 0, self.length).transpose(1, 2).copy_(written)
+        return room
 
 
 class MemoryCache:
@@ -86,7 +102,7 @@ class MemoryCache:
         """Keeps these rows of the batch, in this order."""
         if self.kept is not None:
             keys, values = self.kept
-            self.kept = keys[rows], values[rows]
+            self.kept = keys.index_select(0, rows), values.index_select(0, rows)
 
 
 AttentionCache = KeyValueCache | MemoryCache
@@ -112,16 +128,17 @@ class LayerCache:
         """The number of positions read so far."""
         return self.self_attention.length
 
-    def select(self, rows: Rows) -> None:
-        """Keeps these rows of the batch, in this order."""
+    def select(self, rows: Rows, sources: Rows | None) -> None:
+        """Keeps these rows of the batch, and of the memory these sources; None: all as they are."""
         self.self_attention.select(rows)
-        self.cross_attention.select(rows)
+        if sources is not None:
+            self.cross_attention.select(sources)
 
 
 class Caches:
     """What a decoder keeps while it writes: a cache for each layer. Chapters 10 and 14."""
 
-    def __init__(self, caches: Sequence[LayerCache | KeyValueCache]):
+    def __init__(self, caches: Sequence[LayerCache] | Sequence[KeyValueCache]):
         self.caches = caches
 
     @property
@@ -130,19 +147,44 @@ class Caches:
         return self.caches[0].length
 
     def select(self, rows: Rows) -> None:
-        """Keeps these sentences, in this order; one may be named more than once."""
+        """Keeps these rows, in this order; one may be named more than once."""
         for cache in self.caches:
             cache.select(rows)
 
 
 class DecodingState(Caches):
-    """All that an encoder-decoder keeps while it writes: the memory, and its decoder's caches."""
+    """All that an encoder-decoder keeps while it writes: the memory, and its decoder's caches.
 
-    def __init__(self, memory: Memory, caches: Sequence[LayerCache | KeyValueCache]):
+    A row is a text that is being written. The beams of a search are several texts of one source::
+
+        row       0  1  2  3    4  5  6  7
+        source    0  0  0  0    1  1  1  1      (per_source = 4)
+
+    Each has keys and values of its own, since each has other words behind it; but the memory, and
+    the keys and values made of it, are kept once a source. An attention to the memory takes the
+    rows of a source as so many queries of one sentence.
+    """
+
+    def __init__(self, memory: Memory, caches: Sequence[LayerCache]):
         super().__init__(caches)
         self.memory = memory
+        self.per_source = 1  # rows that share a source, side by side
 
     def select(self, rows: Rows) -> None:
-        """Keeps these sentences, in this order; one may be named more than once."""
-        super().select(rows)
-        self.memory = self.memory.select(rows)
+        """Keeps these rows, in this order; one may be named more than once."""
+        sources = self._select_sources(rows)
+        for cache in self.caches:
+            cache.select(rows, sources)
+
+    def _select_sources(self, rows: Rows) -> Rows | None:
+        """Which sources the memory is of from now on; None where they stay as they are."""
+        sources, n_before = rows // self.per_source, len(self.memory.vectors)  # of each row
+        self.per_source = 1
+        if has_values(rows) and len(rows):
+            distinct, counts = sources.unique_consecutive(return_counts=True)
+            if (counts == counts[0]).all():  # else each row gets a memory of its own
+                sources, self.per_source = distinct, len(rows) // len(distinct)
+            if torch.equal(sources, torch.arange(n_before, device=rows.device)):
+                return None  # as long as beams of the same sentences change places
+        self.memory = self.memory.select(sources)
+        return sources

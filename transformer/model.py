@@ -79,7 +79,7 @@ class DecoderLayer(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "B T d_model"],
-        memory: Float[Tensor, "B S d_model"],
+        memory: Float[Tensor, "sources S d_model"],
         tgt_mask: Bool[Tensor, "..."] | None = None,
         src_mask: Bool[Tensor, "..."] | None = None,
         cache: LayerCache | None = None,
@@ -90,8 +90,14 @@ class DecoderLayer(nn.Module):
         if cache is not None:
             look_back = partial(look_back, cache=cache.self_attention)
             look_across = partial(look_across, cache=cache.cross_attention)
+
+        def across(x: Tensor) -> Tensor:
+            # the beams of one source are so many queries of its memory (chapter 10)
+            queries = x.reshape(len(memory), -1, x.size(-1)) if len(x) > len(memory) else x
+            return look_across(queries, memory, memory, src_mask).reshape(x.shape)
+
         x = self.residual_1(x, lambda x: look_back(x, x, x, tgt_mask))
-        x = self.residual_2(x, lambda x: look_across(x, memory, memory, src_mask))
+        x = self.residual_2(x, across)
         return self.residual_3(x, self.feed_forward)
 
 
@@ -130,7 +136,7 @@ class Decoder(nn.Module):
     def forward(
         self,
         x: Float[Tensor, "B T d_model"],
-        memory: Float[Tensor, "B S d_model"],
+        memory: Float[Tensor, "sources S d_model"],
         tgt_mask: Bool[Tensor, "..."] | None = None,
         src_mask: Bool[Tensor, "..."] | None = None,
         caches: Sequence[LayerCache] | None = None,
