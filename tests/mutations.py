@@ -159,7 +159,7 @@ a rotary table twice as long: in_attention(max_len=c.max_len, ⇒ in_attention(m
 the decoder's feed-forward network never drops out:
     self.residual_3 = Residual(c.d_model, dropout=c.dropout, norm=c.norm) ⇒
     self.residual_3 = Residual(c.d_model, norm=c.norm)
-causal mask left on the CPU | test_fake_cuda.py: causal_mask(tgt.size(1), device=tgt.device) ⇒
+causal mask left on the CPU | test_soft_cuda.py: causal_mask(tgt.size(1), device=tgt.device) ⇒
     causal_mask(tgt.size(1))
 
 # decoding/beams.py | test_decoding.py
@@ -177,7 +177,7 @@ beams that do not exist end: ends = ends & (log_p > -math.inf) ⇒ pass
 several ends count as one: ends.sum(dim=1) ⇒ ends.any(dim=1).long()
 one first token for all | test_cached_decoding.py:
     (self.going.new_zeros(n) + bos_id)[:, None] ⇒ (self.going.new_zeros(n) + bos_id)[0]
-beams on the CPU | test_fake_cuda.py: torch.arange(n, device=device)  # (n,) ⇒
+beams on the CPU | test_soft_cuda.py: torch.arange(n, device=device)  # (n,) ⇒
     torch.arange(n)  # (n,)
 
 # decoding/search.py | test_decoding.py

@@ -1,8 +1,8 @@
 """A GPU of software for the CPU build of PyTorch: ``python tests/soft_cuda/load.py pytest …``.
 
-Compiles ``soft_cuda.cpp``, loads it before PyTorch, and runs a module as ``python -m`` does, such as
-pytest or a notebook's kernel. There ``torch.cuda`` says that there is one GPU: a T4 without bfloat16,
-or with ``SOFT_CUDA=l4`` an L4, which has it.
+Compiles ``soft_cuda.cpp``, loads it before PyTorch, and runs a module as ``python -m`` does, such
+as pytest or a notebook's kernel. There ``torch.cuda`` says that there is one GPU: a T4 without
+bfloat16, or with ``SOFT_CUDA=l4`` an L4, which has it.
 """
 
 import ctypes
