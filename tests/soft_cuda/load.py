@@ -1,8 +1,8 @@
 """A GPU of software for the CPU build of PyTorch: ``python tests/soft_cuda/load.py pytest …``.
 
 Compiles ``soft_cuda.cpp``, loads it before PyTorch, and runs a module as ``python -m`` does, such
-as pytest or a notebook's kernel. There ``torch.cuda`` says that there is one GPU: a T4 without
-bfloat16, or with ``SOFT_CUDA=l4`` an L4, which has it.
+as pytest or a notebook's kernel; without a module it only compiles. There ``torch.cuda`` says that
+there is one GPU: a T4 without bfloat16, or with ``SOFT_CUDA=l4`` an L4, which has it.
 """
 
 import ctypes
@@ -33,7 +33,8 @@ def package(name: str) -> Path:
 
 def lacking() -> str | None:
     """Why there can be no such GPU here, in a line."""
-    pinned = re.search(r"^torch==(\S+)", (ROOT / "requirements.txt").read_text("utf-8"), re.M)[1]
+    pins = (ROOT / "requirements.txt").read_text("utf-8")
+    (pinned,) = re.findall(r"^torch==(\S+)", pins, re.M)
     version = importlib.metadata.version("torch")
     if sys.platform != "linux" or shutil.which("g++") is None:
         return "the software GPU needs Linux and g++"
@@ -108,6 +109,8 @@ def load() -> None:
 if __name__ == "__main__":
     if reason := lacking():
         sys.exit(reason)
+    if not sys.argv[1:]:
+        sys.exit(built() is None)  # nothing to run: it is compiled for those who will
     load()
     sys.argv, sys.path[0] = sys.argv[1:], os.getcwd()
     runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
