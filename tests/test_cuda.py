@@ -156,6 +156,14 @@ def test_a_seed_settles_what_the_gpu_draws():
     assert not torch.equal(draws[0], draws[2])
 
 
+def test_dropout_draws_from_the_generator_of_the_gpu_alone():
+    before = torch.get_rng_state()
+    dropped = nn.functional.dropout(torch.ones(10_000, device=GPU), 0.25)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert {round(x, 5) for x in dropped.unique().tolist()} == {0.0, 1.33333}
+    assert 0.22 < (dropped == 0).double().mean() < 0.28
+
+
 MIXED = {
     "a sum": lambda: torch.ones(2, device=GPU) + torch.ones(2),
     "a product": lambda: torch.ones(3, 2, device=GPU) @ torch.ones(2, 3),

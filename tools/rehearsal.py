@@ -29,7 +29,7 @@ from tools.chapters import ROOT, code_cells, repository
 from tools.needs import lacking
 
 GIVEN = ("torch", "numpy", "matplotlib", "ipykernel")  # of what Colab has, all that chapters need
-COLAB = ROOT / "tools" / "colab.txt"
+OURS, COLABS = ROOT / "requirements.txt", ROOT / "tools" / "colab.txt"
 LIMIT = 300  # seconds a cell; four times as many on a GPU of software
 SOFT = Path("tests", "soft_cuda", "load.py")
 
@@ -81,7 +81,7 @@ def output_of(*command: str | Path) -> str:
 
 def pins(colab: bool = False) -> dict[str, str]:
     """What is given, and its versions: ours, or Colab's. Stops where Colab's Python is another."""
-    text = (COLAB if colab else ROOT / "requirements.txt").read_text(encoding="utf-8")
+    text = (COLABS if colab else OURS).read_text(encoding="utf-8")
     versions = dict(re.findall(r"^(\S+)==(\S+)", text, re.M))
     if not colab:
         return {name: versions[name] for name in GIVEN}
