@@ -79,7 +79,7 @@ def test_training_is_cut_claims_stop_nothing_and_all_other_errors_are_errors(tmp
     cells = [nbformat.v4.new_code_cell(text, id=f"c{i}") for i, text in enumerate(sources)]
     for cell in cells[3:-1]:
         cell.metadata["tags"] = ["raises-exception"]  # which each of them must
-    (stopped,) = brief(nbformat.v4.new_notebook(cells=cells), tmp_path)
+    (stopped,) = brief(nbformat.v4.new_notebook(cells=[*cells]), tmp_path)
     assert printed(cells[1]) == ["[0, 1, 2, 3] 29"]
     assert printed(cells[2]) == ["50 True", "✗ it has learnt", "✓ it is"]
     for cell, words in zip(cells[3:], WRONG.values(), strict=True):
