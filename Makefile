@@ -61,9 +61,10 @@ pdf epub: .venv/ready
 	@test -f _build/html/index.html || $(MAKE) --no-print-directory book
 	@$(RUN) -m website $@
 
-# Opens each committed chapter as Colab does, in an empty environment; CUDA=1 fails without a GPU.
+# Opens each committed chapter as Colab does, in an empty environment; CUDA=1 fails without a GPU,
+# SOFT=1 takes a GPU of software, COLAB=1 the versions of tools/colab.txt.
 rehearsal: .venv/ready
-	@$(RUN) -m tools.rehearsal $(if $(CUDA),--cuda)
+	@$(RUN) -m tools.rehearsal $(if $(CUDA),--cuda) $(if $(SOFT),--soft) $(if $(COLAB),--colab)
 
 repository: .venv/ready
 	@$(RUN) -m tools.repository "$$URL"

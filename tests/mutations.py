@@ -215,7 +215,7 @@ a block writes without its cache | test_decoder_only.py:
     partial(self.self_attention, cache=cache) ⇒ self.self_attention
 no last norm: if config.norm == "post": ⇒ if True:
 the last norm of another eps: (config.d_model, eps=config.norm_eps) ⇒ (config.d_model)
-causal mask left on the CPU | test_fake_cuda.py: causal_mask(tgt.size(1), device=tgt.device) ⇒
+causal mask left on the CPU | test_soft_cuda.py: causal_mask(tgt.size(1), device=tgt.device) ⇒
     causal_mask(tgt.size(1))
 
 # decoding/beams.py | test_decoding.py
@@ -233,7 +233,7 @@ beams that do not exist end: ends = ends & (log_p > -math.inf) ⇒ pass
 several ends count as one: ends.sum(dim=1) ⇒ ends.any(dim=1).long()
 one first token for all | test_cached_decoding.py:
     (self.going.new_zeros(n) + bos_id)[:, None] ⇒ (self.going.new_zeros(n) + bos_id)[0]
-beams on the CPU | test_fake_cuda.py: torch.arange(n, device=device)  # (n,) ⇒
+beams on the CPU | test_soft_cuda.py: torch.arange(n, device=device)  # (n,) ⇒
     torch.arange(n)  # (n,)
 
 # decoding/search.py | test_decoding.py

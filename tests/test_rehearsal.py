@@ -11,7 +11,7 @@ import nbformat
 import pytest
 
 from tools import rehearsal
-from tools.chapters import ROOT, repository, set_up_source
+from tools.chapters import CHAPTERS, repository, set_up_source
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="make and sh are not Windows's")
 BACKEND = """\
@@ -87,7 +87,7 @@ def book(tmp_path_factory):
 def rehearse(book, environment, monkeypatch):
     """make rehearsal in that repository and environment, where PYTHONPATH knows the package."""
     monkeypatch.setattr(rehearsal, "ROOT", book)
-    monkeypatch.setattr(rehearsal, "make_environment", lambda path: path.symlink_to(environment))
+    monkeypatch.setattr(rehearsal, "make_environment", lambda path, _: path.symlink_to(environment))
     monkeypatch.setenv("PYTHONPATH", str(book))
     return rehearsal.main
 
@@ -180,6 +180,33 @@ def test_what_git_was_told_already_stays(monkeypatch):
     assert f"url./a b.insteadof={repository()}" in listed.stdout
 
 
-def test_all_that_is_given_is_pinned():
-    pinned = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-    assert all(f"\n{name}==" in pinned for name in rehearsal.GIVEN)
+def test_all_that_is_given_is_pinned(monkeypatch):
+    ours = rehearsal.pins()
+    assert tuple(ours) == rehearsal.GIVEN
+    monkeypatch.setattr("platform.python_version", lambda: "3.13.0")
+    colabs = rehearsal.pins(colab=True)
+    assert {*colabs} > {*rehearsal.GIVEN}
+    assert colabs["torch"] != ours["torch"]
+
+
+def test_colabs_versions_on_another_python(rehearse, monkeypatch):
+    monkeypatch.setattr("platform.python_version", lambda: "3.12.1")
+    with pytest.raises(SystemExit, match=r"^Colab has Python 3\.13\.\d+, and this is 3\.12\.1: "):
+        rehearse(["--colab"])
+
+
+def test_every_change_for_a_gpu_of_software_still_applies():
+    for change in rehearsal.CHANGES:
+        (path,) = (path for path in CHAPTERS if path.stem == change.chapter)
+        chapter = nbformat.read(path, as_version=4)
+        (cell,) = (cell for cell in chapter.cells if cell.id == change.cell)
+        before = cell.source
+        rehearsal.adapt(chapter, path)
+        assert cell.source == before.replace(change.old, change.new) != before
+
+
+def test_a_change_that_no_longer_applies(monkeypatch):
+    change = rehearsal.Change("03_x", "a", "CUDA", "CPU", "a reason")
+    monkeypatch.setattr(rehearsal, "CHANGES", [change])
+    with pytest.raises(ValueError, match=r"^cell a of 03_x\.ipynb must hold 'CUDA'$"):
+        rehearsal.adapt(notebook(a=("1", "")), Path("03_x.ipynb"))

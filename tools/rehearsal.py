@@ -2,17 +2,23 @@
 
 Each runs to its end alone in an empty folder, with PyTorch, NumPy, Matplotlib and a kernel only.
 Its set-up cell is left as it is: git's ``insteadOf`` leads it to a clone of this repository.
+``COLAB=1`` takes the versions that Colab has (``tools/colab.txt``) instead of ours, ``SOFT=1`` a
+GPU of software (``tests/soft_cuda``) instead of the CPU.
 """
 
 import argparse
 import json
 import os
+import platform
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterable
 from pathlib import Path
+from typing import NamedTuple
 
 import nbformat
 from jupyter_client.kernelspec import KernelSpecManager
@@ -23,7 +29,39 @@ from tools.chapters import ROOT, code_cells, repository
 from tools.needs import lacking
 
 GIVEN = ("torch", "numpy", "matplotlib", "ipykernel")  # of what Colab has, all that chapters need
-LIMIT = 300  # seconds a cell
+OURS, COLABS = ROOT / "requirements.txt", ROOT / "tools" / "colab.txt"
+LIMIT = 300  # seconds a cell; four times as many on a GPU of software
+SOFT = Path("tests", "soft_cuda", "load.py")
+
+
+class Change(NamedTuple):
+    """What a chapter does otherwise on a GPU of software: ``new`` where a cell has ``old``."""
+
+    chapter: str
+    cell: str
+    old: str
+    new: str
+    reason: str
+
+
+CHANGES = [
+    Change(
+        "11_translation", "recipe-sizes", 'default_device().type == "cuda"', "False",
+        "the large recipe's 4,530 steps take a GPU; the small one is the committed one",
+    ),
+    Change(
+        "13_where_the_time_goes", "compiled", 'sys.platform == "linux"', "False",
+        "torch.compile asks CUDA's own driver",
+    ),
+    Change(
+        "13_where_the_time_goes", "gpu", "8192", "256",
+        "products of 8,192 rows take a GPU, and their times mean nothing here",
+    ),
+    Change(
+        "13_where_the_time_goes", "gpu-graph", "torch.cuda.is_available()", "False",
+        "it has no graphs",
+    ),
+]  # fmt: skip
 FACTS = """\
 import sys
 from importlib.metadata import distributions
@@ -41,12 +79,24 @@ def output_of(*command: str | Path) -> str:
     return result.stdout
 
 
-def make_environment(folder: Path) -> None:
-    """A new environment with what is given, at the versions of ``requirements.txt``."""
+def pins(colab: bool = False) -> dict[str, str]:
+    """What is given, and its versions: ours, or Colab's. Stops where Colab's Python is another."""
+    text = (COLABS if colab else OURS).read_text(encoding="utf-8")
+    versions = dict(re.findall(r"^(\S+)==(\S+)", text, re.M))
+    if not colab:
+        return {name: versions[name] for name in GIVEN}
+    python = versions.pop("python")
+    here = platform.python_version()
+    if python.split(".")[:2] != here.split(".")[:2]:
+        sys.exit(f"Colab has Python {python}, and this is {here}: make .venv of one like it.")
+    return versions
+
+
+def make_environment(folder: Path, given: dict[str, str]) -> None:
+    """A new environment with what is given."""
     output_of(sys.executable, "-m", "venv", folder)
-    lines = (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines()
-    pins = [line for line in lines if line.split("==")[0] in GIVEN]
-    output_of(folder / "bin/python", "-m", "pip", "-qq", "install", *pins)
+    wanted = [f"{name}=={version}" for name, version in given.items()]
+    output_of(folder / "bin/python", "-m", "pip", "-qq", "install", *wanted)
 
 
 def variables(python: Path, book: Path) -> dict[str, str]:
@@ -60,16 +110,22 @@ def variables(python: Path, book: Path) -> dict[str, str]:
     }
 
 
-def execute(notebook: nbformat.NotebookNode, folder: Path, python: Path, book: Path) -> list[str]:
-    """Execute in ``folder`` as *Run all* does; the cell at which it stopped, if it did."""
+def execute(
+    notebook: nbformat.NotebookNode, folder: Path, python: Path, book: Path, *, soft: bool = False
+) -> list[str]:
+    """Execute in ``folder`` as *Run all* does; the cell at which it stopped, if it did.
+
+    With ``soft`` PyTorch sees a GPU of software, which is that of ``book``.
+    """
     spec = folder.parent / "kernels" / "rehearsal" / "kernel.json"
     spec.parent.mkdir(parents=True)
-    argv = [str(python), "-m", "ipykernel_launcher", "-f", "{connection_file}"]
+    launcher = [str(book / SOFT)] if soft else ["-m"]
+    argv = [str(python), *launcher, "ipykernel_launcher", "-f", "{connection_file}"]
     spec.write_text(json.dumps({"argv": argv, "display_name": "", "language": "python"}))
     started = []
     client = NotebookClient(
         notebook,
-        timeout=LIMIT,
+        timeout=LIMIT * (4 if soft else 1),
         kernel_name="rehearsal",
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
         on_cell_start=lambda cell, cell_index: started.append(cell.id),
@@ -83,6 +139,19 @@ def execute(notebook: nbformat.NotebookNode, folder: Path, python: Path, book: P
     except (CellTimeoutError, DeadKernelError) as error:
         return [f"cell {started[-1]}: {str(error).splitlines()[0]}"]
     return []
+
+
+def changed_for_soft(chapter: Path) -> list[Change]:
+    return [change for change in CHANGES if change.chapter == chapter.stem]
+
+
+def adapt(notebook: nbformat.NotebookNode, chapter: Path) -> None:
+    """Change ``notebook``, which was read from ``chapter``, as :data:`CHANGES` says."""
+    for change in changed_for_soft(chapter):
+        (cell,) = (cell for cell in code_cells(notebook) if cell.id == change.cell)
+        if change.old not in cell.source:
+            raise ValueError(f"cell {cell.id} of {chapter.name} must hold {change.old!r}")
+        cell.source = cell.source.replace(change.old, change.new)
 
 
 def printed(cell: nbformat.NotebookNode) -> list[str]:
@@ -99,7 +168,14 @@ def changed_ticks(committed: nbformat.NotebookNode, executed: nbformat.NotebookN
     return found
 
 
-def rehearse(chapter: Path, environment: Path, book: Path) -> list[str]:
+def rehearse(
+    chapter: Path,
+    environment: Path,
+    book: Path,
+    *,
+    given: Iterable[str] = GIVEN,
+    soft: bool = False,
+) -> list[str]:
     """All that goes wrong when Colab opens ``chapter`` in a copy of ``environment``."""
     with tempfile.TemporaryDirectory(dir=environment.parent) as name:
         own, content = Path(name) / "environment", Path(tempfile.mkdtemp(dir=name))
@@ -107,9 +183,11 @@ def rehearse(chapter: Path, environment: Path, book: Path) -> list[str]:
         shutil.copytree(environment, own, symlinks=True, copy_function=os.link)
         notebook = nbformat.read(shutil.copy(chapter, content), as_version=4)
         python = own / "bin" / "python"
-        before = output_of(python, "-I", "-c", FACTS, *GIVEN).splitlines()
-        wrong = execute(notebook, content, python, book)
-        after = output_of(python, "-I", "-c", FACTS, *GIVEN, "transformer-book").splitlines()
+        if soft:
+            adapt(notebook, chapter)
+        before = output_of(python, "-I", "-c", FACTS, *given).splitlines()
+        wrong = execute(notebook, content, python, book, soft=soft)
+        after = output_of(python, "-I", "-c", FACTS, *given, "transformer-book").splitlines()
     commit = output_of("git", "-C", book, "rev-parse", "HEAD").strip()
     if commit not in "".join(after):
         said = " ".join(printed(code_cells(notebook)[0])[-5:]) or "nothing"
@@ -123,28 +201,35 @@ def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make rehearsal", description=__doc__.splitlines()[0])
     parser.add_argument("chapters", nargs="*", help="such as chapters/03_….ipynb; all if none")
     parser.add_argument("--cuda", action="store_true", help="fail where PyTorch sees no GPU")
+    parser.add_argument("--soft", action="store_true", help="on a GPU of software")
+    parser.add_argument("--colab", action="store_true", help="with the versions that Colab has")
     options = parser.parse_args(arguments)
-    failed = False
+    failed, given = False, pins(options.colab)
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as name:
         book, environment = Path(name).resolve() / "book", Path(name).resolve() / "environment"
         # pip clones in part, and of a shallow clone git then fetches without end
         output_of("git", "clone", "--quiet", "--reject-shallow", ROOT, book)
         chapters = {path.name: path for path in sorted((book / "chapters").glob("*.ipynb"))}
-        names = [Path(each).name for each in options.chapters] or list(chapters)
+        names = [Path(chapter).name for chapter in options.chapters] or list(chapters)
         if unknown := set(names) - set(chapters):
             parser.error(f"no committed chapter is named {', '.join(sorted(unknown))}")
         print("Rehearsing what is committed; the rest takes no part.", flush=True)
-        make_environment(environment)
+        make_environment(environment, given)
+        if options.soft:
+            output_of(environment / "bin/python", book / SOFT)  # compiles it, or says why not
         if options.cuda and (torch := output_of(environment / "bin/python", "-c", CUDA).strip()):
             sys.exit(f"CUDA is not visible to PyTorch {torch}, which pip installs here.")
-        for each in names:
-            if reason := lacking(chapters[each]):
-                print(f"{each}: skipped\n    {reason}", flush=True)
+        for chapter in (chapters[name] for name in names):
+            if reason := lacking(chapter):
+                print(f"{chapter.name}: skipped\n    {reason}", flush=True)
                 continue
             start = time.perf_counter()
-            wrong = rehearse(chapters[each], environment, book)
-            line = f"{each}: {'failed' if wrong else 'ok'}, {time.perf_counter() - start:.0f} s"
-            print(line, *wrong, sep="\n    ", flush=True)
+            wrong = rehearse(chapter, environment, book, given=given, soft=options.soft)
+            seconds = time.perf_counter() - start
+            line = f"{chapter.name}: {'failed' if wrong else 'ok'}, {seconds:.0f} s"
+            changes = changed_for_soft(chapter) if options.soft else []
+            notes = [f"cell {change.cell} is changed: {change.reason}" for change in changes]
+            print(line, *notes, *wrong, sep="\n    ", flush=True)
             failed |= bool(wrong)
     return int(failed)
 

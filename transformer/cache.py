@@ -128,7 +128,7 @@ class LayerCache:
         """The number of positions read so far."""
         return self.self_attention.length
 
-    def select(self, rows: Rows, sources: Rows | None) -> None:
+    def select(self, rows: Rows, sources: Int[Tensor, " sources"] | None) -> None:
         """Keeps these rows of the batch, and of the memory these sources; None: all as they are."""
         self.self_attention.select(rows)
         if sources is not None:
@@ -176,7 +176,7 @@ class DecodingState(Caches):
         for cache in self.caches:
             cache.select(rows, sources)
 
-    def _select_sources(self, rows: Rows) -> Rows | None:
+    def _select_sources(self, rows: Rows) -> Int[Tensor, " sources"] | None:
         """Which sources the memory is of from now on; None where they stay as they are."""
         sources, n_before = rows // self.per_source, len(self.memory.vectors)  # of each row
         self.per_source = 1

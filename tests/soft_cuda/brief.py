@@ -1,0 +1,95 @@
+"""A chapter's training cut to its first steps, for a look at what runs on which device.
+
+Importing this in a chapter's kernel, before its first cell, changes three things. Training takes
+:data:`STEPS` steps instead of hundreds; where it returns losses, the last one stands for those
+left out, so that all shapes are the chapter's. Loops of a cell that train do the same. A claim that
+does not hold is printed with ✗ and stops nothing, for these models have learnt nothing. All else is
+the chapter's, and every other error is an error.
+"""
+
+import ast
+from collections.abc import Callable
+from functools import wraps
+
+from IPython import get_ipython
+
+import transformer.book.claims
+import transformer.book.descent
+import transformer.training.loop
+from transformer.training import History
+
+STEPS = 4
+SHORT = 20  # steps that are left as they are
+
+
+def n_of(n_steps: int) -> int:
+    return n_steps if n_steps <= SHORT else STEPS
+
+
+def brief_range(*bounds: int) -> range:
+    """What a loop that trains counts with instead of ``range``."""
+    numbers = range(*bounds)
+    return numbers[: n_of(len(numbers))]
+
+
+def filled(losses: list[float], n_steps: int) -> list[float]:
+    return losses + losses[-1:] * (n_steps - len(losses))
+
+
+def brief_minimise(minimise: Callable[..., list[float]]) -> Callable[..., list[float]]:
+    @wraps(minimise)
+    def wrapper(*args, n_steps: int, **options) -> list[float]:
+        return filled(minimise(*args, n_steps=n_of(n_steps), **options), n_steps)
+
+    return wrapper
+
+
+def brief_fit(fit: Callable[..., History]) -> Callable[..., History]:
+    @wraps(fit)
+    def wrapper(*args, n_steps: int, evaluate_every: int | None = None, **options) -> History:
+        every = evaluate_every or n_steps
+        if n_of(n_steps) == n_steps:
+            return fit(*args, n_steps=n_steps, evaluate_every=every, **options)
+        history = fit(*args, n_steps=n_of(n_steps), **options)  # it evaluates at its end
+        evaluations = {
+            step: value
+            for value in history.evaluations.values()
+            for step in range(every, n_steps + 1, every)
+        }
+        return History(filled(history.losses, n_steps), evaluations)
+
+    return wrapper
+
+
+def brief_claim(claim: Callable[..., None]) -> Callable[..., None]:
+    @wraps(claim)
+    def wrapper(text: str, *args, **options) -> None:
+        try:
+            claim(text, *args, **options)
+        except AssertionError:
+            print(f"✗ {text}")
+
+    return wrapper
+
+
+class LoopsThatTrain(ast.NodeTransformer):
+    """``for step in range(n)`` with a backward pass in it counts with :func:`brief_range`."""
+
+    def visit_For(self, node: ast.For) -> ast.For:
+        self.generic_visit(node)
+        match node.iter:
+            case ast.Call(func=ast.Name("range") as name) if ".backward()" in ast.unparse(node):
+                name.id = brief_range.__name__
+        return node
+
+
+def put(change: Callable[[Callable], Callable], name: str, *modules) -> None:
+    for module in modules:
+        setattr(module, name, change(getattr(module, name)))
+
+
+put(brief_minimise, "minimise", transformer.book.descent, transformer.book)
+put(brief_fit, "fit", transformer.training.loop, transformer.training)
+put(brief_claim, "claim", transformer.book.claims, transformer.book)
+get_ipython().user_ns[brief_range.__name__] = brief_range
+get_ipython().ast_transformers.append(LoopsThatTrain())

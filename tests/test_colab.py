@@ -1,0 +1,80 @@
+"""Cells of which a part runs on Colab alone: run here, with a stub of Colab and random weights."""
+
+import ast
+import sys
+from types import ModuleType
+
+import nbformat
+import pytest
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
+from transformers import GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast
+
+from tools.chapters import CHAPTERS, code_cells
+from tools.imports import python_of_cell
+from transformer.runtime import default_device
+
+NAME = "google.colab"
+END = "<|endoftext|>"
+CELLS = [
+    (path, cell)
+    for path in CHAPTERS
+    for cell in code_cells(nbformat.read(path, as_version=4))
+    if NAME in cell.source
+]
+
+
+def small_tokenizer() -> GPT2TokenizerFast:
+    """GPT-2's, but that it knows bytes only: no part of a word is learnt."""
+    letters = sorted(pre_tokenizers.ByteLevel.alphabet())
+    vocabulary = {letter: id for id, letter in enumerate([*letters, END])}
+    tokenizer = Tokenizer(models.BPE(vocab=vocabulary, merges=[]))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    return GPT2TokenizerFast(
+        tokenizer_object=tokenizer, bos_token=END, eos_token=END, unk_token=END
+    )
+
+
+def small_gpt2() -> GPT2LMHeadModel:
+    """GPT-2 with few random weights; as there, the last id ends a text, and none is padding."""
+    end = len(small_tokenizer()) - 1
+    sizes = {"n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 64, "vocab_size": end + 1}
+    torch.manual_seed(0)
+    return GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=end, eos_token_id=end)).eval()
+
+
+PUBLISHED = {"gpt2": {GPT2LMHeadModel: small_gpt2, GPT2TokenizerFast: small_tokenizer}}
+
+
+@pytest.fixture
+def _colab(monkeypatch):
+    monkeypatch.setitem(sys.modules, NAME, ModuleType(NAME))
+    for kind in (GPT2LMHeadModel, GPT2TokenizerFast):
+        made = classmethod(lambda cls, name: PUBLISHED[name][cls]())
+        monkeypatch.setattr(kind, "from_pretrained", made)
+
+
+def imports_of(path):
+    """All that the chapter imports, and its device."""
+    names = {"device": default_device()}
+    for cell in code_cells(nbformat.read(path, as_version=4)):
+        for node in ast.parse(python_of_cell(cell.source)).body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                exec(compile(ast.unparse(node), cell.id, "exec"), names)
+    return names
+
+
+@pytest.mark.parametrize(("path", "cell"), CELLS, ids=[cell.id for _, cell in CELLS])
+@pytest.mark.usefixtures("_colab")
+def test_a_cell_runs_on_colab_to_its_end(path, cell, capsys):
+    names = imports_of(path)
+    capsys.readouterr()
+    torch.manual_seed(1)
+    exec(compile(cell.source, cell.id, "exec"), names)
+    here = [o.text for o in cell.outputs if o.output_type == "stream"]
+    assert capsys.readouterr().out not in ("", *here)  # it has done what it does on Colab
+
+
+def test_the_cells_are_found():
+    assert [cell.id for _, cell in CELLS] == ["real-gpt2"]

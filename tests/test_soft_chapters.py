@@ -1,0 +1,88 @@
+"""The chapters on a GPU of software, with their training cut to a few steps: what lies where?
+
+``make rehearsal SOFT=1`` runs them in full, and compares their ticks.
+"""
+
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tests.soft_cuda import load
+from tools.chapters import CHAPTERS, ROOT, code_cells
+from tools.rehearsal import adapt, execute, printed
+
+pytestmark = pytest.mark.skipif(load.lacking() is not None, reason=str(load.lacking()))
+BRIEF = f"""\
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+import tests.soft_cuda.brief
+import torch
+assert torch.cuda.get_device_name() == "software T4"
+"""
+# Cells that cannot do without what the cut leaves out, and why. They may fail.
+UNTRAINED = {
+    "loop": "what has not learnt to end writes more words than there is room for",
+    "plot-arms": "it draws a loss every few steps, and there are four",
+    "solution-2-4": "a share of the sentences that are right, of which there are none",
+}
+
+
+def brief(notebook, folder):
+    """What stops ``notebook`` in ``folder`` on a GPU of software, with little training."""
+    for cell in code_cells(notebook):
+        cell.outputs = []
+        if cell.id in UNTRAINED:
+            cell.metadata.setdefault("tags", []).append("raises-exception")
+    notebook.cells.insert(0, nbformat.v4.new_code_cell(BRIEF, id="brief"))
+    (folder / "content").mkdir()
+    return execute(notebook, folder / "content", Path(sys.executable), ROOT, soft=True)
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_every_cell_runs_on_a_gpu(path, tmp_path):
+    notebook = nbformat.read(path, as_version=4)
+    adapt(notebook, path)
+    assert brief(notebook, tmp_path) == []
+
+
+IMPORTS = """\
+import torch
+from transformer.book import claim, minimise
+from transformer.runtime import default_device
+x = torch.ones(2, device=default_device(), requires_grad=True)
+"""
+LOOP = """\
+seen = []
+for step in range(100):
+    (x * step).sum().backward()
+    seen.append(step)
+print(seen, [i for i in range(30)][-1])
+"""
+CLAIMS = """\
+losses = minimise(lambda step: ((x - 1) ** 2).sum() + step, [x], n_steps=50, lr=0.1)
+print(len(losses), losses[-1] == losses[3])
+claim("it has learnt", False)
+claim("it is", True)
+"""
+WRONG = {
+    "x + torch.ones(2)": "Expected all tensors to be on the same device",
+    "x.detach().numpy()": "can't convert cuda:0 device type tensor to numpy",
+    "torch.rand(2, device=x.device, generator=torch.Generator())": "Expected a 'cuda' device type",
+    "claim('two is one', 2)": "holds must be one truth value",
+}
+
+
+def test_training_is_cut_claims_stop_nothing_and_all_other_errors_are_errors(tmp_path):
+    sources = [IMPORTS, LOOP, CLAIMS, *WRONG]
+    cells = [nbformat.v4.new_code_cell(text, id=f"c{i}") for i, text in enumerate(sources)]
+    for cell in cells[3:-1]:
+        cell.metadata["tags"] = ["raises-exception"]  # which each of them must
+    (stopped,) = brief(nbformat.v4.new_notebook(cells=[*cells]), tmp_path)
+    assert printed(cells[1]) == ["[0, 1, 2, 3] 29"]
+    assert printed(cells[2]) == ["50 True", "✗ it has learnt", "✓ it is"]
+    for cell, words in zip(cells[3:], WRONG.values(), strict=True):
+        (error,) = cell.outputs
+        assert error.evalue.startswith(words)
+    assert stopped.startswith("cell c6: TypeError: ")
