@@ -499,8 +499,8 @@ dark mode is forgotten: {{{''.join(rules)}}} ⇒ {{}}
 any words will do for those who hear it: if len(alt) < 40: ⇒ if len(alt) < 1:
 the followed row is not bold: bold=told, quiet=matrix.faint and not told) ⇒
     quiet=matrix.faint and not told)
-the ring is round a column: place.row(follow) if follow is not None ⇒
-    place.column(follow) if follow is not None
+the ring is round a column: self.ring(place.row(follow)) ⇒
+    self.ring(place.column(follow))
 
 # transformer_book/drawings/model_map.py | test_drawings.py
 everything is lit: on, words = part in lit or ⇒ on, words = True or

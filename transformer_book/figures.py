@@ -1,6 +1,7 @@
 """One figure style: safe for colour-blind readers, legible on a phone, sharp on any screen."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import matplotlib.pyplot as plt
 from jaxtyping import Float
@@ -58,8 +59,8 @@ def heatmap(
     pixels = matrix.detach().float().cpu().numpy()
     image = axes.imshow(pixels, **({"aspect": "auto"} | options))
     axes.grid(False)
-    axes.set_xticks(range(len(columns)), columns)
-    axes.set_yticks(range(len(rows)), rows)
+    axes.set_xticks(range(len(columns)), [str(label) for label in columns])
+    axes.set_yticks(range(len(rows)), [str(label) for label in rows])
     axes.tick_params(length=0)
     axes.spines[:].set_visible(False)
     if digits is None:
@@ -90,9 +91,9 @@ def matrices(axes: Axes, *parts: str | tuple[str, tuple[str, int], tuple[str, in
             plt.Rectangle((x, -height / 2), width, height, fc="#DCEBF5", ec=BLUE, lw=1.5)
         )
         axes.text(x + width / 2, 0, name, ha="center", va="center")
-        style = {"color": RED, "fontsize": 11}
-        axes.text(x - 0.2, 0, row_axis, ha="right", va="center", **style)
-        axes.text(x + width / 2, height / 2 + 0.2, column_axis, ha="center", va="bottom", **style)
+        name_axis = partial(axes.text, color=RED, fontsize=11)
+        name_axis(x - 0.2, 0, row_axis, ha="right", va="center")
+        name_axis(x + width / 2, height / 2 + 0.2, column_axis, ha="center", va="bottom")
         x += width + gap
     tallest = max(part[1][1] for part in parts if not isinstance(part, str))
     axes.set(xlim=(-gap, x - gap / 2), ylim=(-tallest / 2 - 0.3, tallest / 2 + 1), aspect="equal")

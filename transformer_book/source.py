@@ -1,4 +1,4 @@
-"""The package's source, shown in a chapter instead of pasted into it."""
+"""The packages' source, shown in a chapter instead of pasted into it."""
 
 import inspect
 import sys
@@ -7,9 +7,11 @@ from collections.abc import Callable
 
 from IPython.display import Markdown, display
 
+OURS = ("transformer", "transformer_book")
+
 
 def show(*things: Callable | type) -> None:
-    """Display the source of functions or classes of this package.
+    """Display the source of functions or classes of the two packages.
 
     Raises ValueError for anything else: what a chapter shows should be what it runs.
     """
@@ -22,9 +24,10 @@ def show(*things: Callable | type) -> None:
 
 
 def _is_the_packages(thing: object) -> bool:
-    found = sys.modules.get(getattr(thing, "__module__", None) or "")
-    if found is None or found.__name__.split(".")[0] != "transformer":
+    home = sys.modules.get(getattr(thing, "__module__", None) or "")
+    if home is None or home.__name__.split(".")[0] not in OURS:
         return False
+    named: object = home  # and from there, by a name at a time
     for name in getattr(thing, "__qualname__", "").split("."):
-        found = getattr(found, name, None)
-    return found is thing
+        named = getattr(named, name, None)
+    return named is thing

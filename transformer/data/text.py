@@ -5,6 +5,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from torch import Tensor
@@ -146,7 +147,8 @@ class BytePairEncoding:
     def words(self, ids: Ids) -> list[str]:
         """The text of each piece, specials included; one that starts a word starts with a space."""
         show = decoders.ByteLevel().decode
-        return [show([self._tokenizer.id_to_token(i)]) for i in _listed(ids, len(self))]
+        pieces = map(self._tokenizer.id_to_token, _listed(ids, len(self)))
+        return [show([piece]) for piece in pieces if piece is not None]  # all are in the vocabulary
 
     def save(self, path: str | Path) -> None:
         """As the JSON of the ``tokenizers`` library, in one step."""
@@ -164,14 +166,15 @@ class BytePairEncoding:
             raise ValueError(f"{path} is not a saved BytePairEncoding: {SPECIALS} are not 0 to 3")
         return cls(tokenizer)
 
-    def __getstate__(self) -> str:
-        return self._tokenizer.to_str()
-
-    def __setstate__(self, state: str) -> None:
-        self.__init__(Tokenizer.from_str(state))
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _from_text, (self._tokenizer.to_str(),)
 
 
 Tokenizing = Vocabulary | BytePairEncoding
+
+
+def _from_text(text: str) -> BytePairEncoding:
+    return BytePairEncoding(Tokenizer.from_str(text))
 
 
 def _split(text: Sentence) -> list[str]:

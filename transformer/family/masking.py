@@ -1,6 +1,7 @@
 """Words hidden from the model, which it is to say: BERT's training (chapter 14)."""
 
 from collections.abc import Collection
+from functools import partial
 from typing import NamedTuple
 
 import torch
@@ -59,10 +60,12 @@ def mask_words(
     words = is_word.nonzero()[:, 0]
     if len(words) == 0:
         raise ValueError(f"specials must leave a word of the {vocab_size}, got {reserved}")
-    draws = {"generator": generator, "device": tokens.device}
-    asked = (torch.rand(tokens.shape, **draws) < share) & is_word[tokens]
-    fate = torch.rand(tokens.shape, **draws)
-    other = words[torch.randint(len(words), tokens.shape, **draws)]
+    uniform = partial(torch.rand, tokens.shape, generator=generator, device=tokens.device)
+    asked = (uniform() < share) & is_word[tokens]
+    fate = uniform()
+    other = words[
+        torch.randint(len(words), tokens.shape, generator=generator, device=tokens.device)
+    ]
     shown = tokens.where(~asked | (fate >= 0.9), other)  # 10 % stay
     shown = shown.masked_fill(asked & (fate < 0.8), mask_id)
     return MaskedBatch(shown, tokens.masked_fill(~asked, pad_id))

@@ -1,8 +1,9 @@
 """Translation by recurrent networks: through a fixed code, then with attention (chapters 1, 2)."""
 
 import sys
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -21,20 +22,28 @@ Embedded = Float[Tensor, "B d_model"]  # one word of each sentence
 
 @dataclass
 class RecurrentState:
-    """What a decoder keeps between two words: its own state and, with attention, the source's."""
+    """What a decoder keeps between two words."""
 
     state: Float[Tensor, "B state"]
-    memory: Memory | None = None
-    keys: Float[Tensor, "B S d"] | None = None  # what a score makes of the memory, once
 
     def select(self, rows: Int[Tensor, " N"]) -> None:
         """Keeps these sentences, in this order; one may be named more than once."""
         self.state = self.state[rows]
-        if self.memory is not None and self.keys is not None:
-            self.memory, self.keys = self.memory.select(rows), self.keys[rows]
 
 
-class EncoderDecoder(nn.Module):
+@dataclass
+class AttentionState(RecurrentState):
+    """With attention it also keeps the source, to look it up at every word."""
+
+    memory: Memory
+    keys: Float[Tensor, "B S d"]  # what a score makes of the memory, once
+
+    def select(self, rows: Int[Tensor, " N"]) -> None:
+        super().select(rows)
+        self.memory, self.keys = self.memory.select(rows), self.keys[rows]
+
+
+class EncoderDecoder(nn.Module, ABC):
     """What both models below share, with the Transformer's methods; chapter 1.
 
     A model adds ``encode``, which makes the memory; ``start``, the decoder before its first word;
@@ -42,7 +51,7 @@ class EncoderDecoder(nn.Module):
     logits of the next. ``decode`` and ``decode_next`` differ in where the words come from.
     """
 
-    output: nn.Linear
+    output: nn.Module  # linear: from what ``read`` gives to the logits
     max_len = sys.maxsize  # a recurrence has no end
     takes_cache = True  # its state is one
 
@@ -55,6 +64,18 @@ class EncoderDecoder(nn.Module):
         self.pad_id, self.tgt_vocab_size = pad_id, tgt_vocab_size
         self.src_embedding = nn.Embedding(src_vocab_size, d_model)
         self.tgt_embedding = nn.Embedding(tgt_vocab_size, d_model)
+
+    @abstractmethod
+    def encode(self, src: Int[Tensor, "B S"]) -> Memory:
+        """What the decoder may know of each source sentence."""
+
+    @abstractmethod
+    def start(self, memory: Memory) -> Any:
+        """The decoder's state before its first word."""
+
+    @abstractmethod
+    def read(self, y: Embedded, state: Any) -> Float[Tensor, "B read"]:
+        """Moves ``state`` on by the word ``y``, and gives what ``output`` reads."""
 
     def forward(
         self, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
@@ -70,12 +91,12 @@ class EncoderDecoder(nn.Module):
         steps = [self.read(y, state) for y in self._embed_target(tgt, memory)]
         return self.output(torch.stack(steps, dim=1))
 
-    def start_decoding(self, src: Int[Tensor, "B S"], *, max_len: int) -> RecurrentState:
+    def start_decoding(self, src: Int[Tensor, "B S"], *, max_len: int) -> Any:
         """Encodes ``src``; a recurrent state needs the same room whatever ``max_len``."""
         return self.start(self.encode(src))
 
     def decode_next(
-        self, tokens: Int[Tensor, " B"], state: RecurrentState
+        self, tokens: Int[Tensor, " B"], state: Any
     ) -> Float[Tensor, "B tgt_vocab_size"]:
         """The logits after one more token of each sentence; ``state`` moves on by it.
 
@@ -175,7 +196,7 @@ class AttentionSeq2Seq(EncoderDecoder):
         x, mask = self._embed_source(src)
         return Memory(self.encoder(x, mask), mask)
 
-    def start(self, memory: Memory) -> RecurrentState:
+    def start(self, memory: Memory) -> AttentionState:
         """s_0 = tanh(W_s ←h_1), the paper's A.2.2, and the keys, the same at every word.
 
         ValueError for a memory of another width.
@@ -183,15 +204,15 @@ class AttentionSeq2Seq(EncoderDecoder):
         h = memory.vectors  # (B, S, hidden)
         check_shape(h, "B", "S", self.decoder.hidden_size, name="memory")
         _, leftward = h[:, 0].chunk(2, dim=-1)  # ←h_1 has read the whole sentence
-        return RecurrentState(self.W_s(leftward).tanh(), memory, self.score.project_key(h))
+        return AttentionState(self.W_s(leftward).tanh(), memory, self.score.project_key(h))
 
-    def attend(self, state: RecurrentState) -> Float[Tensor, "B S"]:
+    def attend(self, state: AttentionState) -> Float[Tensor, "B S"]:
         """a_t, from the decoder's state before it writes word t; zeros at padding."""
         query = state.state[:, None, : self.decoder.hidden_size]  # (B, 1, hidden)
         scores, mask = self.score(query, state.keys), state.memory.mask  # (B, 1, S), (B, S)
         return masked_softmax(scores, None if mask is None else mask[:, None])[:, 0]
 
-    def read(self, y: Embedded, state: RecurrentState) -> Float[Tensor, "B both"]:
+    def read(self, y: Embedded, state: AttentionState) -> Float[Tensor, "B both"]:
         context = (self.attend(state)[:, None] @ state.memory.vectors)[:, 0]  # (B, hidden)
         s, state.state = self.decoder.step(torch.cat([y, context], dim=-1), state.state)
         return torch.cat([s, context], dim=-1)
@@ -213,7 +234,7 @@ def _make(cell: Cell, input_size: int, hidden_size: int) -> RNN:
     return RNN(input_size, hidden_size)
 
 
-def _make_score(score: Score, width: int) -> nn.Module:
+def _make_score(score: Score, width: int) -> AdditiveScore | GeneralScore | DotScore:
     check_choice(get_args(Score), score=score)
     if score == "additive":
         return AdditiveScore(width, width, hidden_size=width)

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from html import escape
 from itertools import product
 
+from torch import Tensor
+
 from transformer_book.drawings.colours import FAINT, INK, PAPER, QUIET, ROLES, Role, at_night
 from transformer_book.drawings.matrix import Matrix, Place, shown
 from transformer_book.drawings.svg import (
@@ -37,7 +39,8 @@ class Drawing:
             raise ValueError(f"height must be positive, got {height}")
         if len(alt) < 40:
             raise ValueError(f"alt must say what is to be seen, got {alt!r}")
-        self.height, self.alt, self.parts = height, alt, []
+        self.height, self.alt = height, alt
+        self.parts: list[str] = []
 
     def text(
         self, x: Number, y: Number, words: str, *, size: Number = SMALLEST, anchor: str = "middle",
@@ -57,7 +60,8 @@ class Drawing:
         for i, line in enumerate(lines):
             down = (i - (len(lines) - 1) / 2) * 1.35 + 0.35
             if line:
-                self._add("text", line_of_text(line), x=x, y=y + down * size, **style)
+                place = {"x": x, "y": y + down * size}
+                self.parts.append(element("text", line_of_text(line), **place, **style))
 
     def box(
         self, x: Number, y: Number, w: Number, h: Number, words: str = "", role: str = "plain", *,
@@ -97,6 +101,7 @@ class Drawing:
         leaves the numbers out; None among them is an empty cell; where ``mask`` is False a cell
         is struck out. Raises ValueError for a number that might be rounded either way.
         """
+        numbers = numbers.tolist() if isinstance(numbers, Tensor) else numbers
         matrix = Matrix(
             numbers, Place.of_cells(x, y, numbers, size), follow, follow_column, digits, top, lit
         )
@@ -111,8 +116,10 @@ class Drawing:
             told = j == follow_column
             self.text(x + (j + 0.5) * size[0], y - 8, word, bold=told, quiet=not told)
         self.text(x + place.w / 2, y - (26 if columns else 12), name, size=15)
-        if follow is not None or follow_column is not None:
-            self.ring(place.row(follow) if follow is not None else place.column(follow_column))
+        if follow is not None:
+            self.ring(place.row(follow))
+        elif follow_column is not None:
+            self.ring(place.column(follow_column))
         return place
 
     def _cell(self, matrix: Matrix, i: int, j: int, paint: Role, seen: bool) -> None:
@@ -125,9 +132,10 @@ class Drawing:
         elif value is None:
             self._add("rect", **where, rx=2.5, fill="none", stroke=FAINT, stroke_dasharray="2 3")
         else:
-            style = {"stroke": FAINT} if paint is ROLES["plain"] else {}
-            style = style or {"fill_opacity": matrix.opacity(i, j)}
-            self._add("rect", **where, rx=2.5, fill=paint.surface, **style)
+            plain = paint is ROLES["plain"]
+            stroke, opacity = (FAINT, None) if plain else (None, matrix.opacity(i, j))
+            inside = {"fill": paint.surface, "stroke": stroke, "fill_opacity": opacity}
+            self._add("rect", **where, rx=2.5, **inside)
             told = matrix.is_told(i, j)
             words = "" if matrix.digits is None else shown(value, matrix.digits)
             middle = place.x + place.w / 2, place.y + place.h / 2
@@ -181,8 +189,8 @@ class Drawing:
         for (a, b), (_, role) in zip(tips, hands, strict=True):
             self.arrow((x, y), (x + (radius - 1) * a, y + (radius - 1) * b), role=role, width=2)
 
-    def _add(self, tag: str, content: str = "", **attributes: str | Number | None) -> None:
-        self.parts.append(element(tag, content, **attributes))
+    def _add(self, tag: str, /, **attributes: str | Number | None) -> None:
+        self.parts.append(element(tag, **attributes))
 
     def __repr__(self) -> str:
         return self.alt

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass, field
 
-from torch import Tensor
-
 from transformer_book.drawings.svg import Number, Point
 
 TIE = 1e-4  # of the last place shown: machines differ by less
@@ -54,7 +52,7 @@ class Place:
 class Matrix:
     """Numbers with their place; the row or column that is told about stands out."""
 
-    numbers: Tensor | list[list[Number | None]]
+    numbers: list[list[Number | None]]
     place: Place
     follow: int | None
     follow_column: int | None
@@ -64,7 +62,6 @@ class Matrix:
     faint: bool = field(init=False)  # all that is not told about
 
     def __post_init__(self):
-        self.numbers = self.numbers.tolist() if isinstance(self.numbers, Tensor) else self.numbers
         held = [rounded(v, self._places) for row in self.numbers for v in row if v is not None]
         self.top = self.top or max([1e-9, *map(abs, held)])
         self.faint = not self.lit or self.follow is not None or self.follow_column is not None
@@ -80,7 +77,8 @@ class Matrix:
         low, high = (0.06, 0.28) if self.faint else (0.1, 0.5)
         if self.is_told(i, j):
             low, high = 0.12, 0.72
-        full = abs(rounded(self.numbers[i][j], self._places)) / self.top
+        value = self.numbers[i][j]
+        full = 0.0 if value is None else abs(rounded(value, self._places)) / self.top
         return low + (high - low) * min(1.0, full)
 
 

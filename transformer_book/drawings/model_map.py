@@ -2,11 +2,18 @@
 
 from transformer_book.drawings.canvas import Drawing
 
-ENCODER = ("source words", "embedding", "+ positions", "self-attention", "Add & Norm")
-ENCODER += ("feed-forward", "Add & Norm")
-DECODER = ("target, shifted", "embedding", "+ positions", "masked self-attention", "Add & Norm")
-DECODER += ("cross-attention", "Add & Norm", "feed-forward", "Add & Norm")
-DECODER += ("linear, softmax", "next word")
+ENCODER = (
+    *("source words", "embedding", "+ positions"),
+    *("self-attention", "Add & Norm"),
+    *("feed-forward", "Add & Norm"),
+)
+DECODER = (
+    *("target, shifted", "embedding", "+ positions"),
+    *("masked self-attention", "Add & Norm"),
+    *("cross-attention", "Add & Norm"),
+    *("feed-forward", "Add & Norm"),
+    *("linear, softmax", "next word"),
+)
 LINES = ("memory", "loop", "encoder", "decoder")  # an arrow, another, and the two frames
 PARTS = tuple(dict.fromkeys((*ENCODER, *DECODER, *LINES)))
 IN_ENCODER = {f"encoder: {part}" for part in ENCODER}  # a part of this frame alone

@@ -17,7 +17,7 @@ def number(*values: Number) -> str:
     return " ".join(f"{value:.2f}".rstrip("0").rstrip(".") for value in rounded)
 
 
-def element(tag: str, content: str = "", **attributes: str | Number | None) -> str:
+def element(tag: str, content: str = "", /, **attributes: str | Number | None) -> str:
     """``font_size=12`` is written font-size='12'; what is None is left out."""
     given = ((name.replace("_", "-"), v) for name, v in attributes.items() if v is not None)
     written = "".join(f" {n}='{v if isinstance(v, str) else number(v)}'" for n, v in given)

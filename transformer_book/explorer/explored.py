@@ -67,7 +67,8 @@ def from_model(
 ) -> list[Explored]:
     """What ``model`` attends to on each pair, with the reference as the decoder's input."""
     src_vocabulary, tgt_vocabulary = vocabularies
-    device, found = next(model.parameters()).device, []
+    device = next(model.parameters()).device
+    sentences: list[Explored] = []
     with evaluating(model), record_attention(model) as recorded:
         for pair in pairs:  # one at a time: no padding
             src = [*src_vocabulary.encode(pair.source), EOS_ID]
@@ -75,12 +76,18 @@ def from_model(
             model(torch.tensor([src], device=device), torch.tensor([tgt[:-1]], device=device))
             layers: dict[Kind, list[Tensor]] = {kind: [] for kind in TITLES}
             for name, weights in recorded.items():  # decoder.layers.1.cross_attention
-                kind = "cross" if name.endswith("cross_attention") else name.split(".")[0]
-                layers[kind].append(weights[0])
+                layers[_kind_of(name)].append(weights[0])
             maps = {kind: torch.stack(of_layers) for kind, of_layers in layers.items()}
             words = src_vocabulary.words(src), tgt_vocabulary.words(tgt)
-            found.append(Explored(*words, maps, pair.alignment))
-    return found
+            sentences.append(Explored(*words, maps, pair.alignment))
+    return sentences
+
+
+def _kind_of(name: str) -> Kind:
+    """The kind of an attention that is called, say, decoder.layers.1.cross_attention."""
+    if name.endswith("cross_attention"):
+        return "cross"
+    return "encoder" if name.startswith("encoder.") else "decoder"
 
 
 def _check_map(kind: Kind, weights: Tensor, T: int, S: int) -> None:

@@ -127,10 +127,15 @@ def _check_alike(sentences: Sequence[Explored]) -> dict[Kind, tuple[int, int]]:
     """The layers and heads of each kind, in the order of TITLES."""
     if not sentences:
         raise ValueError("sentences must hold at least one sentence, got none")
-    sizes = [{k: tuple(s.maps[k].shape[:2]) for k in TITLES if k in s.maps} for s in sentences]
+    sizes = [{k: _size(s.maps[k]) for k in TITLES if k in s.maps} for s in sentences]
     for i, size in enumerate(sizes):
         if size != sizes[0]:
             raise ValueError(
                 f"sentences[{i}] must have the (layers, heads) of the first, {sizes[0]}, got {size}"
             )
     return sizes[0]
+
+
+def _size(maps: Tensor) -> tuple[int, int]:
+    n_layers, n_heads, *_ = maps.shape
+    return n_layers, n_heads

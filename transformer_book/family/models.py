@@ -7,7 +7,11 @@ from transformer_book.family.language import LENGTH, N_SYMBOLS
 
 BASE = FamilyConfig(
     N_SYMBOLS[2] + 1,
-    **{"d_model": 64, "n_heads": 4, "n_layers": 2, "d_ff": 256, "max_len": LENGTH},
+    d_model=64,
+    n_heads=4,
+    n_layers=2,
+    d_ff=256,
+    max_len=LENGTH,
     feed_forward="gelu_tanh",
 )
 CHANGES: dict[str, dict] = {

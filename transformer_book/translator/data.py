@@ -80,4 +80,5 @@ def mirrored_pairs(train: Sequence[AlignedPair]) -> list[Mirrored]:
 
 
 def _the(noun: Noun) -> Bilingual:
-    return joined(unit("the", THE.french[noun.feminine]), unit(noun.english[0], noun.french[0]))
+    the = unit(*THE.words(plural=False, feminine=noun.feminine))
+    return joined(the, unit(noun.english[0], noun.french[0]))

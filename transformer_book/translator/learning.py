@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, NoReturn
 
 import torch
 from jaxtyping import Float, Int
@@ -148,8 +149,8 @@ class _Source:
         return _Source(self.src[rows])
 
 
-class _Called(nn.Module, Decodable):
-    """Lets decoding do with ``model(src, tgt)`` alone."""
+class _Called(nn.Module):
+    """A ``Decodable`` of a model that has ``model(src, tgt)`` alone."""
 
     pad_id, max_len, takes_cache = PAD_ID, MAX_LEN, False
 
@@ -166,3 +167,9 @@ class _Called(nn.Module, Decodable):
 
     def decode(self, tgt: Int[Tensor, "B T"], memory: _Source) -> Float[Tensor, "B T vocab"]:
         return self.model(memory.src, tgt)
+
+    def start_decoding(self, src: Int[Tensor, "B S"], *, max_len: int) -> NoReturn:
+        raise NotImplementedError("a model that can only be called has no cache")
+
+    def decode_next(self, tokens: Int[Tensor, " B"], state: Any) -> NoReturn:
+        raise NotImplementedError("a model that can only be called has no cache")

@@ -10,6 +10,13 @@ class Determiner(NamedTuple):
     english: tuple[str | None, str | None]  # singular, plural
     french: tuple[str | None, str | None, str | None]  # masculine, feminine, plural
 
+    def words(self, *, plural: bool, feminine: bool) -> tuple[str, str]:
+        """What stands before a noun. Raises ValueError where there is none: "every" is singular."""
+        english, french = self.english[plural], self.french[2 if plural else feminine]
+        if english is None or french is None:
+            raise ValueError(f"plural must be False for {self.english[0]!r}, got {plural}")
+        return english, french
+
 
 THE = Determiner(("the", "the"), ("le", "la", "les"))
 A = Determiner(("a", "some"), ("un", "une", "des"))

@@ -171,7 +171,7 @@ def _adjective(line: str, precedes: bool) -> Adjective:
     english, french = entry.split(" = ")
     masculine, feminine, before_vowel, *_ = [*french.split("/"), "", ""]
     feminine = feminine or french_feminine(masculine)
-    forms = tuple((form, french_plural(form)) for form in (masculine, feminine))
+    forms = (masculine, french_plural(masculine)), (feminine, french_plural(feminine))
     return Adjective(english, forms, before_vowel or masculine, precedes, tuple(kinds.split()))
 
 

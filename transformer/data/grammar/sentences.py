@@ -65,7 +65,8 @@ def grammar_pairs(
         raise ValueError(f"n must not be negative, got {n}")
     if split not in ("train", "test"):
         raise ValueError(f"split must be 'train' or 'test', got {split!r}")
-    rng, pairs = random.Random(seed), []
+    rng = random.Random(seed)
+    pairs: list[AlignedPair] = []
     while len(pairs) < n:
         writer = _Writer(rng)
         pair = aligned(writer.sentence())
@@ -152,20 +153,20 @@ class _Writer:
         """A determiner and a noun; often an adjective, on the side where each language has it."""
         noun = self.choose(_nouns(kinds))
         plural = self.chance(0.35)
-        adjective, before, after = NOTHING, [], []
+        adjective = before = after = NOTHING
         if self.chance(0.4):
             chosen = self.choose(_adjectives(noun.kind))
             self.combine(chosen.english, noun.english[0])
             adjective = unit(chosen.english, chosen.form(noun, plural))
-            before, after = (adjective.french, []) if chosen.precedes else ([], adjective.french)
+            before, after = (adjective, NOTHING) if chosen.precedes else (NOTHING, adjective)
         determiner = self.determiner(noun, plural, role, negation)
-        if before and determiner.french[0][0] == "des":
+        if before.french and determiner.french[0][0] == "des":
             determiner = unit("some", "de")  # de petits chats
         words = unit(noun.english[plural], noun.french[plural])
         return Phrase(
             Bilingual(
                 determiner.english + adjective.english + words.english,
-                determiner.french + before + words.french + after,
+                determiner.french + before.french + words.french + after.french,
             ),
             4 if plural else 2,
             noun.feminine,
@@ -182,7 +183,7 @@ class _Writer:
             chosen = self.choose(tuple(fitting))
         if chosen is A and negation and role == "object":
             return unit("any" if plural else "a", "de")  # ne voit pas de chat
-        return unit(chosen.english[plural], chosen.french[2 if plural else noun.feminine])
+        return unit(*chosen.words(plural=plural, feminine=noun.feminine))
 
 
 @cache
