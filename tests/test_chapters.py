@@ -152,7 +152,7 @@ def test_begins_with_the_set_up_cell_of_every_chapter(notebook):
 def test_names_the_right_kernel_and_nothing_of_the_editor(notebook):
     metadata = {k: v for k, v in notebook.metadata.items() if k != "transformer_book"}
     assert metadata == METADATA
-    known = {"tags", "mystnb", "cellView", "jupyter"}
+    known = {"tags", "mystnb", "cellView", "jupyter", "within"}
     assert all(set(cell.metadata) <= known for cell in notebook.cells)
 
 
