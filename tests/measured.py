@@ -47,12 +47,12 @@ def unit_of(number: str) -> float:
 
 def with_stored_numbers(now: str, stored: str, within: float | None = None) -> str:
     """What a cell shows now, with the stored number in the place of each that agrees with it."""
-    how = {} if within is None else {"within": within, "units": UNITS_WHERE_STATED}
+    factor, units = (WITHIN, UNITS) if within is None else (within, UNITS_WHERE_STATED)
     numbers = iter(NUMBER.findall(stored))
 
     def choose(number: re.Match) -> str:
         known = next(numbers, None)
-        return known if known is not None and agrees(known, number[0], **how) else number[0]
+        return known if known is not None and agrees(known, number[0], factor, units) else number[0]
 
     return NUMBER.sub(choose, now)
 

@@ -97,7 +97,7 @@ def claim(
         kind = "experiment"
     made = Claim(text, kind or "", seeds, models, steps)
     if isinstance(holds, Tensor) and holds.dtype == torch.bool and holds.dim() == 0:
-        holds = holds.item()
+        holds = bool(holds)
     if not isinstance(holds, bool | np.bool_):
         raise TypeError(f"holds must be one truth value, got {type(holds).__name__}: {holds!r}")
     if not holds:
