@@ -1,7 +1,6 @@
 """Settings that hold however pytest is called, for tests and for the chapters' kernels."""
 
 import os
-from pathlib import Path
 
 # One thread a process, set before torch is imported and inherited by every kernel: two threads on
 # a busy machine wait for each other, and sums come out in another order.
@@ -11,22 +10,21 @@ os.environ["TOKENIZERS_PARALLELISM"] = "false"  # its threads and forked process
 
 import pytest
 from hypothesis import settings
+from nbval.plugin import IPyNbCell
 
+from tests.measured import compare_within_a_factor
 from tools.needs import lacking
 
 settings.register_profile("book", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("book")
 
 
-def pytest_configure(config):
-    """Measured numbers, which stand behind ≈, differ: the same from every folder of the book."""
-    if config.option.nbval_sanitize_with is None:
-        config.option.nbval_sanitize_with = str(Path(__file__).parent / "tests" / "sanitize.cfg")
-
-
 def pytest_collection_modifyitems(items):
     """The chapters come first: one that begins late would run on alone after all others."""
     items.sort(key=lambda item: item.path.suffix != ".ipynb")
+    for item in items:
+        if isinstance(item, IPyNbCell):
+            compare_within_a_factor(item)
 
 
 def pytest_runtest_setup(item):

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterator
 
 from nbformat import NotebookNode
 
+from tests.tautologies import conditions_that_cannot_fail
 from tools.chapters import FOLDED, TITLE, code_cells, drawings, words_for
 from tools.imports import python_of_cell
-from tools.ledger import CLAIM
+from transformer_book.claims import claims_of
 
 OPEN_LINES, FOLDED_LINES = 12, 25
 TITLE_LETTERS = 72
@@ -135,9 +136,23 @@ def plots_have_words(notebook: NotebookNode) -> Iterator[str]:
 
 def open_ticks_are_few(notebook: NotebookNode) -> Iterator[str]:
     cells = [cell for cell in code_cells(notebook) if "hide-cell" not in tags(cell)]
-    n = sum(len(CLAIM.findall(printed(cell))) for cell in cells)
+    n = sum(len(claims_of(cell.outputs)) for cell in cells)
     if n > OPEN_TICKS:
         yield f"{n} open ticks, {OPEN_TICKS} at most"
+
+
+def ticks_are_claims(notebook: NotebookNode) -> Iterator[str]:
+    """Only a check of what the reader writes prints a line with a tick."""
+    for cell in code_cells(notebook):
+        ticks = re.findall(r"^✓ (?!(?:Your turn|Exercise) \d+\.\d+\b).*$", printed(cell), re.M)
+        if ticks:
+            yield f"{cell.id}: prints {ticks[0]!r}, which no claim has made"
+
+
+def claims_can_fail(notebook: NotebookNode) -> Iterator[str]:
+    for cell in code_cells(notebook):
+        for condition in conditions_that_cannot_fail(cell):
+            yield f"{cell.id}: claims what always holds: {condition}"
 
 
 def it_has_the_length_of_a_chapter(notebook: NotebookNode) -> Iterator[str]:
@@ -225,6 +240,8 @@ OF_EVERY_CHAPTER: tuple[Rule, ...] = (
     drawings_have_words,
     plots_have_words,
     open_ticks_are_few,
+    ticks_are_claims,
+    claims_can_fail,
     it_has_the_length_of_a_chapter,
 )
 NOT_OF_CHAPTER_0: tuple[Rule, ...] = (

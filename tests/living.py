@@ -14,6 +14,7 @@ from tools.chapters import CHAPTERS
 from transformer.cache import Memory
 from transformer.data.tokens import PAD_ID
 from transformer_book import claim, close
+from transformer_book.claims import claims_of
 from website.checks.site_check import serve
 from website.extensions.page_parts import PARTS, SITE, copy_part
 
@@ -42,10 +43,10 @@ def run_cells(chapter: int, *ids: str, **names) -> dict:
     return space
 
 
-def printed(chapter: int) -> str:
-    """All that a chapter's stored outputs print."""
-    outputs = [each for cell in cells_of(chapter).values() for each in cell.get("outputs", [])]
-    return "".join(each.get("text", "") for each in outputs)
+def claimed(chapter: int) -> list[str]:
+    """What a chapter's stored outputs claim."""
+    cells = cells_of(chapter).values()
+    return [made.text for cell in cells for made in claims_of(cell.get("outputs", []))]
 
 
 @contextlib.contextmanager

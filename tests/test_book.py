@@ -1,4 +1,5 @@
 import functools
+import json
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -8,19 +9,19 @@ import torch
 from transformer.attention import attention
 from transformer.recurrent import RNN
 from transformer_book import claim, close, figures, minimise, show
-from transformer_book.claims import anchor_of
+from transformer_book.claims import Claim, anchor_of, claims_of
 
 
 @pytest.mark.parametrize("holds", [True, np.bool_(True), torch.tensor(True)])
-def test_a_claim_that_holds_prints_one_line(holds, capsys):
-    assert claim("one is odd", holds) is None
+def test_a_claim_that_holds_shows_one_line(holds, capsys):
+    assert claim("one is odd", holds, "theorem") is None
     assert capsys.readouterr().out == "✓ one is odd\n"
 
 
 @pytest.mark.parametrize("holds", [False, np.bool_(False), torch.tensor(False)])
 def test_a_claim_that_does_not_hold_raises_with_its_text(holds, capsys):
     with pytest.raises(AssertionError, match=r"^one is even$"):
-        claim("one is even", holds)
+        claim("one is even", holds, "theorem")
     assert capsys.readouterr().out == ""
 
 
@@ -33,13 +34,60 @@ def test_a_claim_that_does_not_hold_raises_with_its_text(holds, capsys):
 )
 def test_a_claim_needs_a_truth_value(holds, unchecked):
     with pytest.raises(TypeError, match="holds must be one truth value, got"):
-        claim("one is odd", holds)
+        claim("one is odd", holds, "theorem")
 
 
 @pytest.mark.parametrize("text", ["", "  ", "two\nlines", "two\rlines", None])
 def test_a_claim_needs_one_line_of_text(text, unchecked):
     with pytest.raises(ValueError, match="text must be one line that states the claim, got"):
-        claim(text, True)
+        claim(text, True, "theorem")
+
+
+@pytest.mark.parametrize(
+    ("kind", "budget", "wrong"),
+    [
+        (None, {}, "kind must be one of identity, theorem, experiment, got ''"),
+        ("proof", {}, "kind must be one of identity, theorem, experiment, got 'proof'"),
+        ("theorem", {"seeds": 3}, "kind must be experiment where seeds are given, got theorem"),
+        ("experiment", {"seeds": 0}, "seeds must be a positive number of seeds, got 0"),
+        ("experiment", {"steps": 0.5}, "steps must be a positive number of steps, got 0.5"),
+        ("experiment", {"models": True}, "models must be a positive number of models, got True"),
+    ],
+)
+def test_a_claim_says_of_what_kind_it_is(kind, budget, wrong, unchecked):
+    with pytest.raises(ValueError, match=f"^{wrong}$"):
+        claim("one is odd", False, kind, **budget)
+
+
+@pytest.fixture
+def shown(monkeypatch):
+    """What cells show, as a notebook stores it."""
+    outputs = []
+
+    def store(made):
+        outputs.append({"output_type": "display_data", "data": made._repr_mimebundle_()})
+
+    monkeypatch.setattr("transformer_book.claims.display", store)
+    return outputs
+
+
+def test_what_is_claimed_is_read_as_it_was_written(shown):
+    claim("one is odd", True, "theorem")
+    shown.append({"output_type": "stream", "text": "✓ two is even"})
+    shown.append({"output_type": "display_data", "data": {"text/plain": "✓ three is odd"}})
+    claim("four is even", True, seeds=3, steps=2000)
+    claim("five is odd", True, "experiment", models=10)
+    assert claims_of(json.loads(json.dumps(shown))) == [
+        Claim("one is odd", "theorem"),
+        Claim("four is even", "experiment", seeds=3, steps=2000),
+        Claim("five is odd", "experiment", models=10),
+    ]
+    assert [made.description for made in claims_of(shown)] == [
+        "theorem",
+        "experiment, 3 seeds, 2,000 steps",
+        "experiment, 10 models",
+    ]
+    assert shown[0]["data"]["text/plain"] == "✓ one is odd"
 
 
 def test_a_claim_is_reached_by_its_words():
@@ -62,7 +110,9 @@ def test_close_is_equality_up_to_rounding():
     assert close(a, a + torch.tensor([9e-6, 9e-6, 0.9]))
     assert not close(a, a + torch.tensor([2e-5, 0.0, 0.0]))
     assert not close(a, a + torch.tensor([0.0, 0.0, 1.2]))
-    assert not close(a, torch.full((3,), torch.nan))
+    nothing = torch.full((3,), torch.nan)
+    assert not close(a, nothing)
+    assert not close(nothing, nothing)
     assert close(a, a + 0.9e-2, tolerance=1e-2)
 
 

@@ -7,6 +7,7 @@ from tests import chapter_rules
 from tests.chapter_rules import chapter_of, rules_for
 from tools.chapters import tidy
 from tools.ledger import claims, ledger
+from transformer_book.claims import Claim
 
 WORDS = "The model of the book in grey; the parts of this chapter are lit."
 SVG = "<svg xmlns='http://www.w3.org/2000/svg' class='drawing' aria-label='{}'/>"
@@ -22,8 +23,8 @@ code  | drawn        | hide-input  | # @title Drawing: one | svg
 text  | **Figure 3.1.** One.
 code  | plotted      | hide-input  | # @title Plot: two¶plt.plot() | png
 text  | **Figure 3.2.** Two.
-code  | lesson       |             | claim("one", True) | ✓ one
-code  | proof        | hide-cell   | # @title Checked here: two | ✓ two
+code  | lesson       |             | claim("one", x == 1, "identity") | claim: one
+code  | proof        | hide-cell   | # @title Checked here: two | claim: two
 code  | your-turn-add |            | def add(): ... | ○ Your turn 3.1: not written yet
 text  | {hint}
 code  | solution-your-turn-add | hide-cell | # @title Solution: add | ✓ Your turn 3.1: right
@@ -46,6 +47,9 @@ def output_of(shown):
         return nbformat.v4.new_output("display_data", {"image/svg+xml": SVG.format(WORDS)})
     if shown == "png":
         return nbformat.v4.new_output("display_data", {"image/png": "AAAA"})
+    if shown.startswith("claim: "):
+        made = Claim(shown.removeprefix("claim: "), "identity")
+        return nbformat.v4.new_output("display_data", made._repr_mimebundle_())
     return nbformat.v4.new_output("stream", text=shown + "\n")
 
 
@@ -99,8 +103,8 @@ def replaced(notebook, name, old, new):
     cell(notebook, name).source = cell(notebook, name).source.replace(old, new)
 
 
-def prints(notebook, name, text):
-    cell(notebook, name).outputs = [output_of(text)]
+def prints(notebook, name, *texts):
+    cell(notebook, name).outputs = [output_of(text) for text in texts]
 
 
 def drop(notebook, name):
@@ -243,9 +247,19 @@ def a_plot_without_caption(notebook):
 
 @breaks("open_ticks_are_few", "21 open ticks, 20 at most")
 def many_ticks(notebook):
-    prints(notebook, "lesson", "\n".join(f"✓ {n}" for n in range(20)))
-    cell(notebook, "drawn").outputs.append(output_of("✓ drawn\n✓ Exercise 3.1: right"))
-    prints(notebook, "proof", "\n".join(f"✓ {n}" for n in range(40)))
+    prints(notebook, "lesson", *(f"claim: {n}" for n in range(20)))
+    cell(notebook, "drawn").outputs += map(output_of, ("claim: drawn", "✓ Exercise 3.1: right"))
+    prints(notebook, "proof", *(f"claim: {n}" for n in range(40)))
+
+
+@breaks("ticks_are_claims", "proof: prints '✓ two', which no claim has made")
+def a_tick_that_is_only_printed(notebook):
+    prints(notebook, "proof", "one\n✓ two\n✓ Exercise 3.1: right")
+
+
+@breaks("claims_can_fail", "lesson: claims what always holds: True")
+def a_claim_that_cannot_fail(notebook):
+    cell(notebook, "lesson").source = 'same = True\nclaim("one", same, "identity")'
 
 
 @breaks("it_has_the_length_of_a_chapter", "1541 open words, not 2000 to 3500")
@@ -378,12 +392,7 @@ def test_chapter_0_has_fewer_rules():
 
 def test_what_a_check_says_of_a_solution_is_no_claim(tmp_path):
     notebook = small_chapter()
-    prints(notebook, "lesson", "✓ Exercise is healthy\n✓ Your turn comes")
-    assert [text for text, _ in claims(notebook)] == [
-        "Exercise is healthy",
-        "Your turn comes",
-        "two",
-    ]
+    assert [made.text for made in claims(notebook)] == ["one", "two"]
     prints(notebook, "lesson", "")
     prints(notebook, "proof", "")
     nbformat.write(notebook, tmp_path / "03_small.ipynb")

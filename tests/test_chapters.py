@@ -11,7 +11,8 @@ import nbformat
 import pytest
 import yaml
 
-from tests.chapter_rules import chapter_of, printed, rules_for
+from tests.chapter_rules import chapter_of, rules_for
+from tests.tautologies import claim_calls
 from tools.chapters import (
     CHAPTERS,
     LEDGER,
@@ -22,9 +23,8 @@ from tools.chapters import (
     set_up_source,
     stamp,
 )
-from tools.imports import python_of_cell
-from tools.ledger import KIND, ledger
-from transformer_book.claims import CLAIM, anchor_of
+from tools.ledger import ledger
+from transformer_book.claims import claims_of
 
 MEGABYTES = 1.5
 PATH = re.compile(r"(?<![\w.:/])/(?:home|Users|root|tmp|var|usr|opt|mnt|content)/|[A-Z]:\\\\Users")
@@ -152,7 +152,7 @@ def test_begins_with_the_set_up_cell_of_every_chapter(notebook):
 def test_names_the_right_kernel_and_nothing_of_the_editor(notebook):
     metadata = {k: v for k, v in notebook.metadata.items() if k != "transformer_book"}
     assert metadata == METADATA
-    known = {"tags", "mystnb", "cellView", "jupyter", "claims"}
+    known = {"tags", "mystnb", "cellView", "jupyter", "within"}
     assert all(set(cell.metadata) <= known for cell in notebook.cells)
 
 
@@ -199,43 +199,23 @@ def test_numbers_that_are_named_exist(path, notebook):
             assert number in kinds[kind.lower()], f"{kind} {number}"
 
 
-def claims_of(cell):
-    """The calls of claim in a cell, as syntax."""
-    tree = ast.parse(python_of_cell(cell.source))
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    return [call for call in calls if getattr(call.func, "id", None) == "claim"]
-
-
-def test_each_claim_is_made_where_it_stands_and_could_fail(notebook):
+def test_each_claim_is_made_where_it_stands(notebook):
     for cell in code_cells(notebook)[1:]:
-        lines, made = printed(cell).splitlines(), len(CLAIM.findall(printed(cell)))
-        for call in claims_of(cell):
-            text, holds = call.args
-            assert not isinstance(holds, ast.Constant), f"{cell.id}: a claim that cannot fail"
-            if isinstance(text, ast.Constant):
-                assert f"✓ {text.value}" in lines, f"{cell.id}: {text.value!r} was not claimed"
-        assert made >= len(claims_of(cell))
+        made = [claim.text for claim in claims_of(cell.outputs)]
+        for call in claim_calls(cell):
+            if isinstance(call.args[0], ast.Constant):
+                assert call.args[0].value in made, f"{cell.id}: {made} are claimed"
+        assert len(made) >= len(claim_calls(cell))
         assert not re.search(r"^\s*(def (claim|show)\b|claim\s*=|show\s*=)", cell.source, re.M)
-        assert made == 0 or claims_of(cell), f"{cell.id} prints a tick without a claim"
+        assert not made or claim_calls(cell), f"{cell.id} shows a claim that it does not make"
 
 
 def claimed(path):
-    """What a chapter's cells printed with a tick, but for the checks of what a reader writes."""
-    lines = "".join(map(printed, code_cells(NOTEBOOKS[path]))).splitlines()
-    ticks = [line.removeprefix("✓ ") for line in lines if line.startswith("✓ ")]
-    return [text for text in ticks if not text.startswith(("Your turn ", "Exercise "))]
-
-
-def test_each_claim_says_of_what_kind_it_is(notebook):
-    for cell in code_cells(notebook):
-        kinds = cell.metadata.get("claims", [])
-        assert all(map(KIND.fullmatch, kinds)), f"{cell.id}: {kinds}"
-        made = len(CLAIM.findall(printed(cell)))
-        assert len(kinds) == made, f"{cell.id} prints {made} claims, its metadata has {kinds}"
+    return claims_of(output for cell in code_cells(NOTEBOOKS[path]) for output in cell.outputs)
 
 
 def test_no_claim_is_made_twice():
-    anchors = [anchor_of(text) for path in CHAPTERS for text in claimed(path)]
+    anchors = [made.anchor for path in CHAPTERS for made in claimed(path)]
     assert len(set(anchors)) == len(anchors) > 0
 
 
@@ -243,5 +223,5 @@ def test_the_ledger_lists_every_claim_once_and_nothing_else():
     page = LEDGER.read_text(encoding="utf-8")
     row = r"^\| \d+\.\d+ \| \[.+\]\(#(claim-[a-z0-9-]+)\) \| .+ \|$"
     linked = re.findall(row, page, flags=re.M)
-    assert linked == [anchor_of(text) for path in CHAPTERS for text in claimed(path)]
+    assert linked == [made.anchor for path in CHAPTERS for made in claimed(path)]
     assert page == ledger(CHAPTERS), "the ledger is out of date: run make chapters"

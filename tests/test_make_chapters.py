@@ -107,17 +107,28 @@ def test_labels_a_chapter_that_is_fresh(book, capsys):
     assert read(book).cells[2].metadata.mystnb.code_prompt_show == "One"
 
 
+TWO = "from transformer_book.claims import claim\nclaim('two is even', 2 % 2 == 0, 'theorem')"
+CLAIMS = """\
+from transformer_book.claims import claim
+claim("one_1 is odd", 1 % 2 == 1, "theorem")
+print("✓ is printed")
+claim("three, too", 3 % 2 == 1, seeds=3, steps=2000)
+print("at", end=" ")
+print("last")"""
+
+
 def test_writes_the_ledger_of_what_was_claimed(book):
     notebook = read(book)
-    notebook.cells[2].source = "print('✓ one_1 is odd\\n✗ two is\\n✓ three, too')"
-    notebook.cells[2].metadata["claims"] = ["theorem", "experiment, 3 seeds"]
+    notebook.cells[2].source = CLAIMS
     nbformat.write(notebook, book)
     chapters.main([])
+    shown = [o.get("text") or o.data["text/plain"] for o in read(book).cells[2].outputs]
+    assert shown == ["✓ one_1 is odd", "✓ is printed\n", "✓ three, too", "at last\n"]
     page = chapters.LEDGER.read_text(encoding="utf-8")
     assert page.endswith(
         "## Chapter 1. Small\n\n| no. | claim | kind |\n|---|---|---|\n"
         "| 1.1 | [one\\_1 is odd](#claim-one-1-is-odd) | theorem |\n"
-        "| 1.2 | [three, too](#claim-three-too) | experiment, 3 seeds |\n"
+        "| 1.2 | [three, too](#claim-three-too) | experiment, 3 seeds, 2,000 steps |\n"
     )
     assert [f"| {kind} | {n} |" in page for kind, n in (("theorem", 1), ("identity", 0))] == [
         True
@@ -192,7 +203,7 @@ def test_no_jobs_are_refused(pair, capsys):
 @pytest.mark.parametrize("wrong", ["1 +", "import os\nos._exit(1)"])
 def test_a_failure_in_one_chapter_does_not_lose_the_other(pair, wrong, capsys):
     small_chapter(pair[0], wrong)
-    small_chapter(pair[1], "import time\ntime.sleep(1)\nprint('✓ two is even')")
+    small_chapter(pair[1], f"import time\ntime.sleep(1)\n{TWO}")
     before = pair[0].read_bytes()
     assert chapters.main([]) == 1
     printed = capsys.readouterr()

@@ -106,7 +106,7 @@ def test_a_cell_that_fails_and_a_tick_that_is_lost(rehearse, capsys):
     assert wrong[0] == "    cell fails: ZeroDivisionError: division by zero"
     assert wrong[1].startswith("    the set-up cell did not install commit ")
     assert wrong[1].endswith("; it printed: installs nothing")
-    assert wrong[2:] == ["    cell lost: committed is ['✓ lost'], but it prints []"]
+    assert wrong[2:] == ["    cell lost: committed is ['✓ lost'], but it shows []"]
 
 
 def test_a_chapter_without_its_data_is_skipped_with_the_reason(rehearse, monkeypatch, capsys):

@@ -4,6 +4,7 @@ import re
 import shutil
 from types import SimpleNamespace
 
+import nbformat
 import pytest
 import tinycss2
 from docutils import nodes
@@ -12,6 +13,7 @@ from sphinx.errors import ExtensionError
 from sphinx.jinja2glue import BuiltinTemplateLoader
 
 from tools.chapters import CHAPTERS, ROOT
+from transformer_book.claims import Claim
 from website.checks.site_check import serve
 from website.extensions import lean_pages, page_parts
 from website.extensions.formulas import mathml
@@ -336,49 +338,75 @@ def test_a_formula_that_cannot_be_set_stops_the_build():
 class App:
     """As much of Sphinx's application as set_ticks asks for."""
 
-    def __init__(self, page):
+    def __init__(self, page, notebook=""):
         domain = SimpleNamespace(anonlabels={})
-        self.env = SimpleNamespace(docname=page, get_domain=lambda name: domain)
+        self.env = SimpleNamespace(
+            docname=page, get_domain=lambda name: domain, doc2path=lambda name: notebook
+        )
 
 
-def chapter(*outputs):
-    document = new_document("chapter")
-    section = nodes.section(ids=["title"])
-    section += nodes.title("", "1. Title")
-    for output in outputs:
-        cell = nodes.container(classes=["cell"])
-        inner = nodes.container(classes=["cell_output"])
-        inner += nodes.literal_block(output, output, classes=["output", "stream"])
-        cell += inner
-        section += cell
-    document += section
-    return document
+@pytest.fixture
+def with_ticks(tmp_path):
+    """The page of a chapter, each cell a list of what it printed and of its claims."""
+
+    def with_ticks(*cells):
+        document = new_document("chapter")
+        section = nodes.section(ids=["title"])
+        section += nodes.title("", "1. Title")
+        notebook = nbformat.v4.new_notebook()
+        for outputs in cells:
+            cell, inner = nodes.container(classes=["cell"]), nodes.container()
+            stored = []
+            for output in outputs:
+                kind = "stream" if isinstance(output, str) else "text_plain"
+                text = output if isinstance(output, str) else repr(output)
+                block = nodes.literal_block(text, text, classes=["output", kind])
+                if isinstance(output, Claim):  # as myst_nb wraps what has a MIME type
+                    data = output._repr_mimebundle_()
+                    stored.append(nbformat.v4.new_output("display_data", data))
+                    inner += nodes.container("", nodes.container("", block))
+                else:
+                    inner += block
+            notebook.cells.append(nbformat.v4.new_code_cell("", outputs=stored))
+            cell += inner
+            section += cell
+        document += section
+        nbformat.write(notebook, tmp_path / "01_x.ipynb")
+        set_ticks(App("chapters/01_x", tmp_path / "01_x.ipynb"), document)
+        return document
+
+    return with_ticks
 
 
-def test_each_claim_becomes_a_line_with_an_address_and_the_rest_stays_printed():
-    document = chapter("a = 1\n✓ one, two\nb = 2\n✓ three\n")
-    set_ticks(App("chapters/01_x"), document)
-    cell = next(iter(document.findall(nodes.container))).children[0]
-    kinds = [type(part).__name__ for part in cell.children]
-    assert kinds == ["literal_block", "paragraph", "literal_block", "paragraph"]
-    assert [part["ids"] for part in cell.children[1::2]] == [["claim-one-two"], ["claim-three"]]
-    assert cell.children[0].astext() == "a = 1"
+def test_each_claim_becomes_a_line_with_an_address_and_the_rest_stays_printed(with_ticks):
+    claims = Claim("one, two", "theorem"), Claim("three", "experiment", seeds=3)
+    document = with_ticks(["a = 1\n", claims[0], "b = 2\n", claims[1]])
+    lines = [p for p in document.findall(nodes.paragraph) if "book-claim" in p["classes"]]
+    assert [line["ids"] for line in lines] == [["claim-one-two"], ["claim-three"]]
+    assert [line.astext() for line in lines] == ["✓one, two#", "✓three#"]
+    assert [b.astext() for b in document.findall(nodes.literal_block)] == ["a = 1\n", "b = 2\n"]
 
 
-def test_a_cell_that_waits_is_marked_and_the_head_counts():
-    document = chapter(
-        "○ Your turn 1.1: empty\n", "✓ a\n✓ Your turn 1.1: right\n", "○ Exercise 1.2\n"
+def test_a_line_that_is_printed_or_shown_is_no_claim(with_ticks):
+    document = with_ticks(["✓ printed\n", Claim("made", "theorem")], ["it ends\n✓ Your turn 1.1\n"])
+    lines = [p for p in document.findall(nodes.paragraph) if "book-tick" in p["classes"]]
+    assert [bool(line["ids"]) for line in lines] == [False, True, False]
+
+
+def test_a_cell_that_waits_is_marked_and_the_head_counts(with_ticks):
+    right = "✓ Your turn 1.1: right\n"
+    document = with_ticks(
+        ["○ Your turn 1.1: empty\n"], [Claim("a", "theorem"), right], ["○ Exercise 1.2\n"]
     )
-    set_ticks(App("chapters/01_x"), document)
     cells = [c for c in document.findall(nodes.container) if "cell" in c["classes"]]
     assert ["book-yours" in cell["classes"] for cell in cells] == [True, False, True]
     head = next(p for p in document.findall(nodes.paragraph) if "book-head" in p["classes"])
     assert head.astext() == "1 claim, each executed on this page · 1 turn of yours · 1 exercise"
 
 
-def test_a_claim_that_stands_twice_is_an_error():
+def test_a_claim_that_stands_twice_is_an_error(with_ticks):
     with pytest.raises(ValueError, match="claim-a stands twice"):
-        set_ticks(App("chapters/01_x"), chapter("✓ a\n", "✓ a\n"))
+        with_ticks([Claim("a", "theorem")], [Claim("a", "theorem")])
 
 
 def test_the_next_chapter_asks_what_the_front_pages_map_asks():

@@ -1,7 +1,9 @@
 """What the reader is told: nothing yet, wrong and how, or right; and that "run all" goes on."""
 
+import functools
 import math
 
+import numpy as np
 import pytest
 import torch
 
@@ -79,8 +81,8 @@ def test_what_is_wrong_gets_the_smallest_input_that_shows_it(told):
     ("attempt", "why"),
     [
         (lambda x, weights: (weights @ x).T, "the shape should be (3, 2), not (2, 3)"),
-        (lambda x, weights: (weights @ x).tolist(), "a tensor is expected, not list"),
-        (lambda x, weights: (weights @ x) > 0, "should be of type torch.float32, not torch.bool"),
+        (lambda x, weights: "x", "a tensor is expected, not str"),
+        (lambda x, weights: [[1.0], [2.0, 3.0]], "a tensor is expected, not list"),
         (lambda x, weights: weights @ x * math.nan, "6 of 6 numbers differ"),
         (lambda x, weights: print(end=""), "nothing came back: does the last line say return?"),
         (lambda x, weights: weights @ y, "NameError: name 'y' is not defined (line 1 of <lambda>)"),
@@ -100,15 +102,42 @@ def test_a_function_without_names_for_its_arguments(told):
     assert "your code stopped: RuntimeError" in said
 
 
-def test_an_input_that_is_changed_in_place_stays_what_it_was(told):
+def add_one(x, weights):
+    x += 1
+    return weights @ x - 1
+
+
+def empty_the_list(rows):
+    total = sum(rows[0])
+    rows[0].clear()
+    return total
+
+
+def test_a_function_that_changes_its_argument_is_told_which(told):
     before = [x.clone() for x, _ in INPUTS]
-
-    def in_place(x, weights):
-        x += 1
-        return weights @ x - 1
-
-    assert told(in_place).startswith("✓")
+    answer = told(add_one)
+    assert answer.startswith("✗")
+    assert answer.splitlines()[-1].strip() == "right, but it changes x itself: work on a copy"
+    assert told(add_one, YourTurn("Your turn 9.1", average, INPUTS, in_place=True)).startswith("✓")
     assert all(torch.equal(a, x) for a, (x, _) in zip(before, INPUTS, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("given", "change"),
+    [
+        ([[1, 2]], empty_the_list),
+        ({"a": [1, 2]}, lambda values: values.pop("a")[0] + 2),
+        (([1, 2],), empty_the_list),
+        ({1, 2}, lambda values: values.pop() + values.pop()),
+        (np.array([1, 2]), lambda values: values.put(0, 3) or 3),
+        ([torch.tensor([1, 2])], lambda values: int(values[0].neg_().neg().sum())),
+    ],
+)
+def test_no_copy_is_left_out_however_deep(told, given, change):
+    before = repr(given)
+    check = YourTurn("Your turn 9.4", lambda values: 3, [(given,)])
+    assert told(change, check).splitlines()[-1].strip().startswith("right, but it changes ")
+    assert repr(given) == before
 
 
 def test_a_known_mistake_is_named_and_no_other(told):
@@ -129,10 +158,85 @@ def test_a_known_mistake_is_named_and_no_other(told):
 def test_several_outputs_and_plain_ones(told):
     check = YourTurn("Your turn 9.3", lambda n: (float(n), "word"), [(1,), (2,)])
     assert told(lambda n: (n + 1e-7, "word"), check).startswith("✓")
+    assert told(lambda n: [n, "word"], check).startswith("✓")
     assert "it differs" in told(lambda n: (n, "words"), check)
     assert "the number differs" in told(lambda n: (n + 0.1, "word"), check)
     assert "2 things are expected" in told(lambda n: n, check)
+    assert "2 things are expected" in told(lambda n: (n,), check)
+    assert "2 things are expected" in told(lambda n: (n, "word", n), check)
     assert "a number is expected, not str" in told(lambda n: ("1", "word"), check)
+
+
+# what is right in more than one type: what is expected, what came, and whether it says the same
+X = torch.tensor([[0.5, 1.5]])
+TYPES = [
+    (X, X.tolist(), True),
+    (X, X.numpy(), True),
+    (X, X.double(), True),
+    (X, [X[0]], True),
+    (X, torch.tensor([[0.5, 1.6]]), False),
+    (X > 1, [[False, True]], True),
+    (X > 1, (X > 1).numpy(), True),
+    (X > 1, [[0, 1]], False),
+    ((X > 1).float(), X > 1, True),
+    ((X > 1).float(), (X > 1).long(), True),
+    ((X > 1).long(), X > 1, False),
+    ((X > 1).long(), (X > 1).float(), False),
+    ((X > 1).long(), [[0, 1]], True),
+    ((X[0], X[0]), torch.cat([X, X]), True),
+    ([X[0], X[0]], (X[0].tolist(), X[0].numpy()), True),
+    ((X[0], X[0]), torch.cat([X, X, X]), False),
+    (0.5, np.float32(0.5), True),
+    (0.5, torch.tensor([0.5]), True),
+    (1.0, True, False),
+    (3, np.int64(3), True),
+    (3, torch.tensor(3), True),
+    (3, 3.0, True),
+    (3, 3.01, False),
+    (1, True, False),
+    (True, 1, False),
+    (torch.tensor(0.5), 0.5, True),
+    (["a", "b"], ("a", "b"), True),
+    (["a", "b"], np.array(["a", "b"]), True),
+    (["a", "b"], ["b", "a"], False),
+    (math.inf, math.inf, True),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("expected", "came", "right"), TYPES)
+def test_the_type_of_an_answer_matters_where_it_says_something_else(told, expected, came, right):
+    check = YourTurn("Your turn 9.3", lambda n: expected, [(1,)])
+    assert told(lambda n: came, check).startswith("✓" if right else "✗")
+
+
+# What a number may be off by: 1e-4 near nothing, 1e-3 of a large one.
+@pytest.mark.parametrize(
+    ("expected", "off", "right"),
+    [(0.0, 9e-5, True), (0.0, 1.1e-4, False), (1e4, 9.0, True), (1e4, 11.0, False)],
+)
+@pytest.mark.parametrize("kind", [float, lambda x: torch.tensor([x], dtype=torch.float64)])
+def test_how_far_a_number_may_be_off(told, expected, off, right, kind):
+    check = YourTurn("Your turn 9.3", lambda n: kind(expected), [(1,)])
+    assert told(lambda n: kind(expected + off), check).startswith("✓" if right else "✗")
+    strict = YourTurn("Your turn 9.3", lambda n: kind(expected), [(1,)], tolerance=1e-6)
+    assert told(lambda n: kind(expected + off), strict).startswith("✗")
+
+
+def test_dots_in_what_is_right_are_no_gap(told):
+    def half(x, weights):
+        return weights[..., :1] @ x[:1]
+
+    assert told(half).startswith("✗")
+
+
+def test_a_wrapped_function_is_empty_if_what_it_wraps_is(told):
+    def head_only(x, weights): ...
+
+    @functools.wraps(head_only)
+    def run(x, weights):
+        return head_only(x.clone(), weights)
+
+    assert told(run).startswith("○")
 
 
 def test_a_question_tells_whether_and_not_what(told):
@@ -147,11 +251,41 @@ def test_a_question_tells_whether_and_not_what(told):
     words = Question("Exercise 9.2", "rows")
     assert told(" Rows", words).startswith("✓")
     assert told("columns", words).startswith("✗")
-    flags = Question("Exercise 9.3", True)
-    assert told(True, flags).startswith("✓")
-    assert told(False, flags).startswith("✗")
     with pytest.raises(ValueError, match="mistakes must differ"):
         Question("Exercise 9.1", 12.5, mistakes={12.5: "no"})
+
+
+@pytest.mark.parametrize(
+    ("right", "answers", "others"),
+    [
+        (50, (50, 50.0, np.float32(50), torch.tensor(50), [[50]][0][0]), (49.5, 50.4, "50", -50)),
+        (1, (1, 1.0), (True, 1.004)),
+        (12.5, (12.5, 12.61, 12.39), (12.64, 12.36, -12.5, 0.0)),
+        (0.001, (0.001, 0.00100999), (0.0011, 0.0)),
+        ((600, 30), ((600, 30), [600, 30], np.array([600, 30]), torch.tensor([600, 30])),
+         ((30, 600), (600,), 600, (600, 30, 1), (600.4, 30))),
+        ("key", ("key", "keys", "Keys.", " the key"), ("query", "keyed", 3, "", "key value")),
+        ("positions", ("position", "Positions!"), ("positional",)),
+        ("yes", ("Yes.", True, "true"), ("no", False, "yes and no")),
+        ("no", ("No", False), ("not", True)),
+        ("neither", ("Neither.",), ("either",)),
+        ("weights, averages, step", ("Step, weights and averages", "weights averages step"),
+         ("weights, step", "weights, averages, step, loss")),
+        ("masked_fill", ("masked_fill", "Masked_fill"), ("masked fill", "+ (-inf)")),
+        (True, (True, "yes"), (False, 1, "no", "perhaps")),
+    ],
+)  # fmt: skip
+def test_a_question_takes_what_says_the_same(told, right, answers, others):
+    check = Question("Exercise 9.1", right)
+    assert [told(answer, check)[0] for answer in answers] == ["✓"] * len(answers)
+    assert [told(answer, check)[0] for answer in others] == ["✗"] * len(others)
+
+
+def test_how_near_an_answer_has_to_be_can_be_said(told):
+    assert told(101, Question("Exercise 9.1", 100, within=0.02)).startswith("✓")
+    assert told(103, Question("Exercise 9.1", 100, within=0.02)).startswith("✗")
+    assert told(0.101, Question("Exercise 9.1", 0.1, within=0.02)).startswith("✓")
+    assert told(0.11, Question("Exercise 9.1", 0.1, within=0.02)).startswith("✗")
 
 
 def test_empty_means_a_docstring_and_dots():

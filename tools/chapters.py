@@ -136,6 +136,22 @@ class _Loop(asyncio.SelectorEventLoop):
         raise RuntimeError("no handlers here")  # as outside the main thread; nbclient expects it
 
 
+def join_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
+    """Outputs with what was printed in a row in one piece.
+
+    A kernel sends what is printed in pieces, as time has it. nbclient joins all of a cell's, which
+    would put what is printed after a claim in front of it.
+    """
+    joined: list[NotebookNode] = []
+    for output in outputs:
+        before = joined[-1] if joined else {}
+        if output.output_type == "stream" and output.name == before.get("name"):
+            before["text"] += output.text
+        else:
+            joined.append(output)
+    return joined
+
+
 async def execute(notebook: NotebookNode) -> None:
     """Execute in a new kernel, in ``chapters/``, and stamp; raises where a cell raises."""
     # what it is made from now: a module that is edited meanwhile makes the chapter stale
@@ -145,11 +161,12 @@ async def execute(notebook: NotebookNode) -> None:
         timeout=300,
         kernel_name="python3",
         record_timing=False,
-        coalesce_streams=True,
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
         resources={"metadata": {"path": str(ROOT / "chapters")}},
     )
     await client.async_execute()
+    for cell in code_cells(notebook):
+        cell.outputs = join_streams(cell.outputs)
     tidy(notebook)
     stamped = {"transformer_book": stamp(notebook) | {"made_from": made_from}}
     notebook.metadata = nbformat.from_dict(METADATA | stamped)

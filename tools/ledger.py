@@ -8,15 +8,14 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from transformer_book.claims import CLAIM, anchor_of
+from transformer_book.claims import Claim, claims_of
 
-KIND = re.compile(r"identity|theorem|experiment(, \d+ (seeds|models))?")
 HEAD = """\
 # Ledger of claims
 
 Each line is a claim: a sentence that a chapter states and tests, in the line of code behind the \
 link. Were it false, the chapter would stop there with an error. `make chapters` writes this page \
-from what the chapters print. There are three kinds of claims:
+from what the chapters claim. There are three kinds of claims:
 
 | kind | how many | what the line of code does |
 |---|---|---|
@@ -25,24 +24,15 @@ from what the chapters print. There are three kinds of claims:
 | experiment | {experiment} | measures something that could have come out otherwise |
 
 "3 seeds" means that the experiment was made from three random starts, and that the sentence held \
-for each of them, or for their average. Some experiments take longer than a page has time for: \
-their claims test results that are stored with the book. `make translators`, `make real-sentences` \
-and `make family` make these results anew.
+for each of them, or for their average; "200 steps", for how long its models were trained. Some \
+experiments take longer than a page has time for: their claims test results that are stored with \
+the book. `make translators`, `make real-sentences` and `make family` make these results anew.
 """
 
 
-def claims(notebook: NotebookNode) -> list[tuple[str, str]]:
-    """What a chapter claims, in its order, each with its kind, or "" where it has none.
-
-    The kinds stand in the metadata ``claims`` of the cell, in the order of what it prints.
-    """
-    found = []
-    for cell in notebook.cells:
-        outputs = (o for o in cell.get("outputs", []) if o.output_type == "stream")
-        texts = CLAIM.findall("".join(o.text for o in outputs))
-        kinds = [*cell.metadata.get("claims", []), *[""] * len(texts)]
-        found += zip(texts, kinds, strict=False)
-    return found
+def claims(notebook: NotebookNode) -> list[Claim]:
+    """What a chapter claims, in its order."""
+    return [made for cell in notebook.cells for made in claims_of(cell.get("outputs", []))]
 
 
 def title(notebook: NotebookNode) -> str:
@@ -52,7 +42,7 @@ def title(notebook: NotebookNode) -> str:
 def ledger(paths: list[Path]) -> str:
     """The page ``appendix/ledger.md``, in Markdown."""
     chapters = [nbformat.read(path, as_version=4) for path in paths]
-    kinds = Counter(kind.split(",")[0] for chapter in chapters for _, kind in claims(chapter))
+    kinds = Counter(made.kind for chapter in chapters for made in claims(chapter))
     head = HEAD.format_map(kinds)
     return head + "".join(line for chapter in chapters for line in _section(chapter))
 
@@ -62,6 +52,6 @@ def _section(notebook: NotebookNode) -> Iterator[str]:
         return
     chapter = title(notebook).partition(".")[0]
     yield f"\n## Chapter {title(notebook)}\n\n| no. | claim | kind |\n|---|---|---|\n"
-    for number, (text, kind) in enumerate(claims(notebook), start=1):
-        words = re.sub(r"([\\`*_{}\[\]<>|$])", r"\\\1", text)
-        yield f"| {chapter}.{number} | [{words}](#{anchor_of(text)}) | {kind} |\n"
+    for number, made in enumerate(claims(notebook), start=1):
+        words = re.sub(r"([\\`*_{}\[\]<>|$])", r"\\\1", made.text)  # what Markdown would read
+        yield f"| {chapter}.{number} | [{words}](#{made.anchor}) | {made.description} |\n"

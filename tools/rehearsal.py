@@ -27,6 +27,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 
 from tools.chapters import ROOT, code_cells, repository
 from tools.needs import lacking
+from transformer_book.claims import claims_of
 
 GIVEN = ("torch", "numpy", "matplotlib", "ipykernel")  # of what Colab has, all that chapters need
 OURS, COLABS = ROOT / "requirements.txt", ROOT / "tools" / "colab.txt"
@@ -158,14 +159,20 @@ def printed(cell: nbformat.NotebookNode) -> list[str]:
     return "".join(o.text for o in cell.outputs if o.output_type == "stream").splitlines()
 
 
+def ticks(cell: nbformat.NotebookNode) -> list[str]:
+    """What the cell claims, and what its checks say of the book's own answers."""
+    claims = [repr(made) for made in claims_of(cell.outputs)]
+    return claims + [line for line in printed(cell) if line.startswith("✓")]
+
+
 def changed_ticks(committed: nbformat.NotebookNode, executed: nbformat.NotebookNode) -> list[str]:
     """The cells whose ``✓`` lines are others than the committed ones."""
-    found = []
+    wrong = []
     for pair in zip(code_cells(committed), code_cells(executed), strict=True):
-        was, now = ([line for line in printed(cell) if line.startswith("✓")] for cell in pair)
+        was, now = map(ticks, pair)
         if was != now and "nbval-ignore-output" not in pair[0].metadata.get("tags", []):
-            found.append(f"cell {pair[0].id}: committed is {was}, but it prints {now}")
-    return found
+            wrong.append(f"cell {pair[0].id}: committed is {was}, but it shows {now}")
+    return wrong
 
 
 def rehearse(

@@ -9,6 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from transformer_book.answers import copy_of, disagreement, is_unchanged, same_answer
+
 INDENT = "    "
 
 
@@ -16,9 +18,10 @@ class YourTurn:
     """Holds a function that the reader writes against one that is ``right``, on ``inputs``.
 
     Each input is a tuple of arguments. Calling the check with a function prints ○ if nothing is
-    written yet, ✓ if all outputs agree within ``tolerance``, and else ✗ with the smallest input
-    that shows the difference. Nothing that the function does stops the notebook. ``mistakes`` are
-    functions that are wrong in a known way, by what to say of them.
+    written yet, ✓ if all outputs agree (:func:`~transformer_book.answers.disagreement`), and else
+    ✗ with the smallest input that shows the difference. A function that changes its arguments is
+    wrong, unless ``in_place`` says that it may. Nothing that the function does stops the notebook.
+    ``mistakes`` are functions that are wrong in a known way, by what to say of them.
 
     Raises ValueError without inputs, and for a mistake that no input tells from ``right``.
     """
@@ -31,10 +34,12 @@ class YourTurn:
         *,
         mistakes: Mapping[str, Callable] | None = None,
         tolerance: float = 1e-4,
+        in_place: bool = False,
     ):
         if not inputs:
             raise ValueError("inputs must hold at least one tuple of arguments, got none")
         self.label, self.right, self.tolerance = label, right, tolerance
+        self.in_place = in_place
         self.inputs = sorted(inputs, key=_size)
         self.mistakes = dict(mistakes or {})
         for said, wrong in self.mistakes.items():
@@ -65,57 +70,63 @@ class YourTurn:
 
     def _difference(self, attempt: Callable, given: tuple) -> "_Difference | None":
         """How ``attempt`` differs from what is right on copies of one input; None if it agrees."""
-        expected = self.right(*_copies(given))
+        expected = self.right(*map(copy_of, given))
+        arguments = list(map(copy_of, given))
         try:
-            got = attempt(*_copies(given))
+            got = attempt(*arguments)
         except Exception as error:  # the reader's, whatever it is: it is printed, not hidden
             return _Difference(expected, error=_where_it_stopped(error, attempt))
-        why = _disagreement(got, expected, self.tolerance)
+        why = disagreement(got, expected, self.tolerance)
+        if not why and not self.in_place:
+            names = zip(_names(attempt, len(given)), arguments, given, strict=True)
+            changed = [name for name, now, was in names if not is_unchanged(now, was)]
+            if changed:
+                why = f"right, but it changes {changed[0]} itself: work on a copy"
         return _Difference(expected, got, why) if why else None
 
     def _name_the_mistake(self, attempt: Callable) -> None:
-        for said, wrong in self.mistakes.items():
-            check = YourTurn(self.label, wrong, self.inputs, tolerance=self.tolerance)
+        for hint, wrong in self.mistakes.items():
+            check = YourTurn(
+                self.label, wrong, self.inputs, tolerance=self.tolerance, in_place=self.in_place
+            )
             if all(check._difference(attempt, given) is None for given in self.inputs):
-                print(f"{INDENT}hint: {said}")
+                print(f"{INDENT}hint: {hint}")
 
 
 class Question:
     """A question with one answer, a number or a word.
 
     Calling the check with the reader's answer prints ○ for None or dots, ✓ for an answer that
-    equals ``right`` (a number: within the share ``within``), and else ✗, with what ``mistakes``
-    says of that answer; the right one is not told.
+    says the same as ``right`` (:func:`~transformer_book.answers.same_answer`), and else ✗, with
+    what ``mistakes`` says of that answer; the right one is not told. A whole number is a count and
+    has to be exact; another may differ by one per cent, or by the share ``within``.
     """
 
     def __init__(
-        self, label: str, right: Any, *, mistakes: Mapping | None = None, within: float = 0.01
+        self,
+        label: str,
+        right: Any,
+        *,
+        mistakes: Mapping | None = None,
+        within: float | None = None,
     ):
-        self.label, self.right, self.within = label, right, within
+        self.label, self.right = label, right
+        self.within = within if within is not None else 0.01 * isinstance(right, float)
         self.mistakes = dict(mistakes or {})
         for wrong in self.mistakes:
-            if self._equal(wrong, right):
+            if same_answer(wrong, right, self.within):
                 raise ValueError(f"mistakes must differ from the right answer, got {wrong!r}")
 
     def __call__(self, answer: Any) -> None:
         if answer is None or answer is ...:
             print(f"○ {self.label}: no answer yet. Put yours where the dots are; run it again.")
-        elif self._equal(answer, self.right):
+        elif same_answer(answer, self.right, self.within):
             print(f"✓ {self.label}: right, {answer}")
         else:
             print(f"✗ {self.label}: not {answer}")
-            for wrong, said in self.mistakes.items():
-                if self._equal(answer, wrong):
-                    print(f"{INDENT}hint: {said}")
-
-    def _equal(self, answer: Any, wanted: Any) -> bool:
-        if isinstance(answer, Tensor) and answer.numel() == 1:
-            answer = answer.item()
-        if isinstance(answer, int | float) and isinstance(wanted, int | float):
-            return abs(answer - wanted) <= self.within * abs(wanted)
-        if isinstance(answer, str) and isinstance(wanted, str):
-            return answer.strip().casefold() == wanted.casefold()
-        return type(answer) is type(wanted) and answer == wanted
+            for wrong, hint in self.mistakes.items():
+                if same_answer(answer, wrong, self.within):
+                    print(f"{INDENT}hint: {hint}")
 
 
 class _Difference:
@@ -147,52 +158,14 @@ def _has_dots(function: Callable) -> bool:
     return ... in getattr(getattr(function, "__code__", None), "co_consts", ())
 
 
-def _disagreement(got: Any, expected: Any, tolerance: float) -> str:
-    """Why ``got`` is not what is ``expected``, in words; "" if it is."""
-    if got is None:
-        return "nothing came back: does the last line say return?"
-    if isinstance(expected, tuple | list):
-        if not isinstance(got, tuple | list) or len(got) != len(expected):
-            return f"{len(expected)} things are expected, one after the other"
-        parts = (_disagreement(g, e, tolerance) for g, e in zip(got, expected, strict=True))
-        return next((why for why in parts if why), "")
-    if not isinstance(expected, Tensor):
-        return _disagreement_of_plain(got, expected, tolerance)
-    if not isinstance(got, Tensor):
-        return f"a tensor is expected, not {type(got).__name__}"
-    if got.shape != expected.shape:
-        return f"the shape should be {tuple(expected.shape)}, not {tuple(got.shape)}"
-    if (got.dtype == torch.bool) != (expected.dtype == torch.bool):
-        return f"the numbers should be of type {expected.dtype}, not {got.dtype}"
-    same = torch.isclose(got.double(), expected.double(), rtol=10 * tolerance, atol=tolerance)
-    n_wrong = int((~same).sum())
-    return f"{n_wrong} of {same.numel()} numbers differ" if n_wrong else ""
-
-
-def _disagreement_of_plain(got: Any, expected: Any, tolerance: float) -> str:
-    if isinstance(got, Tensor) and got.numel() == 1:
-        got = got.item()
-    if isinstance(expected, float):
-        if not isinstance(got, int | float):
-            return f"a number is expected, not {type(got).__name__}"
-        close = abs(got - expected) <= tolerance * (1 + 10 * abs(expected))
-        return "" if close else "the number differs"
-    return "" if got == expected else "it differs"
-
-
 def _where_it_stopped(error: Exception, attempt: Callable) -> str:
     """The error in one line, with the line of the function in which it arose."""
-    said = "".join(traceback.format_exception_only(error)).strip().splitlines()[0]
+    name = "".join(traceback.format_exception_only(error)).strip().splitlines()[0]
     code = getattr(attempt, "__code__", None)
-    frames = [f for f, _ in traceback.walk_tb(error.__traceback__) if f.f_code is code]
     lines = [n for f, n in traceback.walk_tb(error.__traceback__) if f.f_code is code]
-    if not frames:
-        return said
-    return f"{said} (line {lines[-1] - code.co_firstlineno + 1} of {code.co_name})"
-
-
-def _copies(given: tuple) -> list:
-    return [value.clone() if isinstance(value, Tensor) else value for value in given]
+    if code is None or not lines:
+        return name
+    return f"{name} (line {lines[-1] - code.co_firstlineno + 1} of {code.co_name})"
 
 
 def _size(given: tuple) -> int:
@@ -217,5 +190,5 @@ def _print_value(name: str, value: Any) -> None:
 
 def _rounded(numbers: Any) -> Any:
     if isinstance(numbers, list):
-        return [_rounded(each) for each in numbers]
+        return [_rounded(number) for number in numbers]
     return round(numbers, 2) if isinstance(numbers, float) else numbers

@@ -1,16 +1,18 @@
 """Lines of their own for what a cell has found: ✓ holds, ○ waits for the reader.
 
-They are printed, so a notebook shows them as output like any other. Here each becomes a paragraph,
-and that of a claim gets the address by which the ledger and other chapters reach it. A cell that
-waits for the reader is marked as one, and a chapter says at its head what it has.
+A notebook shows them as output like any other: a claim, and what a check says of the reader's
+answer. Here each becomes a paragraph, and that of a claim gets the address by which the ledger and
+other chapters reach it. A cell that waits for the reader is marked as one, and a chapter says at
+its head what it has.
 """
 
 import re
 
+import nbformat
 from docutils import nodes
 from sphinx.application import Sphinx
 
-from transformer_book.claims import CLAIM, anchor_of
+from transformer_book.claims import claims_of
 from website.extensions.book_site import anchor
 
 SIGN = {"✓": "holds", "○": "waits"}
@@ -18,24 +20,29 @@ LINE = re.compile(r"([✓○]) (.+)")
 CHAPTER = re.compile(r"chapters/\d+_\w+")
 
 
-def tick(app: Sphinx, sign: str, text: str) -> nodes.paragraph:
+def tick(sign: str, text: str) -> nodes.paragraph:
     paragraph = nodes.paragraph(classes=["book-tick", f"book-{SIGN[sign]}"])
     paragraph += nodes.inline("", sign, classes=["book-sign"])
     paragraph += nodes.inline("", text)
-    if CLAIM.fullmatch(f"{sign} {text}"):
-        paragraph["classes"].append("book-claim")
-        anchor(app, paragraph, anchor_of(text))
-        paragraph += nodes.reference(
-            "",
-            "#",
-            refid=paragraph["ids"][0],
-            classes=["headerlink"],
-            reftitle="Link to this claim",
-        )
     return paragraph
 
 
-def split(app: Sphinx, block: nodes.literal_block) -> list[nodes.Element]:
+def claim_line(app: Sphinx, text: str, address: str) -> nodes.paragraph:
+    """The line of a claim, which can be linked to."""
+    paragraph = tick("✓", text)
+    paragraph["classes"].append("book-claim")
+    anchor(app, paragraph, address)
+    paragraph += nodes.reference(
+        "",
+        "#",
+        refid=paragraph["ids"][0],
+        classes=["headerlink"],
+        reftitle="Link to this claim",
+    )
+    return paragraph
+
+
+def split(block: nodes.literal_block) -> list[nodes.Element]:
     """What a cell printed, with a paragraph for each line that begins with a sign."""
     parts: list[nodes.Element] = []
     rest: list[str] = []
@@ -50,10 +57,9 @@ def split(app: Sphinx, block: nodes.literal_block) -> list[nodes.Element]:
         rest.clear()
 
     for line in block.astext().splitlines():
-        found = LINE.fullmatch(line)
-        if found:
+        if signed := LINE.fullmatch(line):
             flush()
-            parts.append(tick(app, found[1], found[2]))
+            parts.append(tick(signed[1], signed[2]))
         else:
             rest.append(line)
     flush()
@@ -62,14 +68,22 @@ def split(app: Sphinx, block: nodes.literal_block) -> list[nodes.Element]:
 
 def set_ticks(app: Sphinx, doctree: nodes.document) -> None:
     """Runs on each page that was read, before anything is resolved."""
+    if not CHAPTER.fullmatch(app.env.docname):
+        return
+    # the page is made of what is shown; the data behind it stands in the notebook alone
+    notebook = nbformat.read(app.env.doc2path(app.env.docname), as_version=4)
+    outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
+    address = {repr(made): made.anchor for made in claims_of(outputs)}
     for block in list(doctree.findall(nodes.literal_block)):
-        if "output" in block["classes"] and re.search("^[✓○] ", block.astext(), re.MULTILINE):
-            parts = split(app, block)
+        text = block.astext()
+        if "text_plain" in block["classes"] and text in address:
+            block.replace_self(claim_line(app, text.removeprefix("✓ "), address[text]))
+        elif "stream" in block["classes"] and re.search("^[✓○] ", text, re.MULTILINE):
+            parts = split(block)
             if any("book-waits" in part["classes"] for part in parts):
                 block.parent.parent["classes"].append("book-yours")
             block.replace_self(parts)
-    if CHAPTER.fullmatch(app.env.docname):
-        add_head(doctree)
+    add_head(doctree)
 
 
 def add_head(doctree: nodes.document) -> None:

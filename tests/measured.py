@@ -1,0 +1,84 @@
+"""Measured numbers, which stand behind ≈: nbval compares them within a factor, the rest exactly.
+
+Two machines do not measure the same, so each number behind the sign is held against the stored one
+by :func:`agrees`. A number that agrees is replaced by the stored one before nbval compares, so the
+text around it has to be equal, and one that does not agree stands in nbval's message.
+"""
+
+import copy
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from nbformat import NotebookNode
+from nbval.plugin import IPyNbCell
+
+NUMBER = re.compile(
+    r"(?<=≈) *[-+−]?[0-9]+(?:,[0-9]{3}(?![0-9]))*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?![0-9])"
+)
+WITHIN = 10.0  # a cell whose numbers depend on less says so in its metadata: "within": 1.1
+UNITS, UNITS_WHERE_STATED = 5, 1  # of the last digit: rounded numbers so near each other agree
+
+
+def agrees(stored: str, now: str, within: float = WITHIN, units: int = UNITS) -> bool:
+    """Whether two numbers have one sign and differ by no more than the factor ``within``.
+
+    Near zero a factor says nothing: 0.00 and 0.02 are both "about nothing" where two digits are
+    shown. So numbers also agree if they differ by no more than ``units`` of the last digit shown,
+    of the number that is shown to more digits: 1e-12 is not nothing beside 1e-08.
+    """
+    a, b = value_of(stored), value_of(now)
+    unit = min(unit_of(stored), unit_of(now))
+    if abs(a - b) <= (units + 1e-6) * unit:  # a sum of decimals is not exact
+        return True
+    return a * b > 0 and max(abs(a), abs(b)) <= within * min(abs(a), abs(b))
+
+
+def value_of(number: str) -> float:
+    return float(number.replace(",", "").replace("−", "-"))
+
+
+def unit_of(number: str) -> float:
+    """What one more in the last digit is worth: 0.01 for "0.25", 100 for "1.5e3"."""
+    digits, _, power = number.strip().lower().partition("e")
+    return 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
+
+
+def with_stored_numbers(now: str, stored: str, within: float | None = None) -> str:
+    """What a cell shows now, with the stored number in the place of each that agrees with it."""
+    factor, units = (WITHIN, UNITS) if within is None else (within, UNITS_WHERE_STATED)
+    numbers = iter(NUMBER.findall(stored))
+
+    def choose(number: re.Match) -> str:
+        known = next(numbers, None)
+        return known if known is not None and agrees(known, number[0], factor, units) else number[0]
+
+    return NUMBER.sub(choose, now)
+
+
+def texts(outputs: Sequence[NotebookNode]) -> Iterator[tuple[str, dict[str, Any], str]]:
+    """Every text of a cell's outputs: of which kind it is, and where it stands."""
+    for output in outputs:
+        if output.output_type == "stream":
+            yield output.name, output, "text"
+        data = output.get("data", {})
+        yield from ((kind, data, kind) for kind in data if isinstance(data[kind], str))
+
+
+def compare_within_a_factor(cell: IPyNbCell) -> None:
+    """Let nbval compare a cell's outputs after the numbers that agree are made equal."""
+    compare = cell.compare_outputs
+    within = cell.cell.metadata.get("within")
+
+    def compare_outputs(now: list[NotebookNode], stored: list[NotebookNode], **options) -> bool:
+        now = copy.deepcopy(now)
+        known = defaultdict(list)
+        for kind, where, key in texts(stored):
+            known[kind].append(where[key])
+        for kind, where, key in texts(now):  # the first of a kind belongs to the first
+            if known[kind]:
+                where[key] = with_stored_numbers(where[key], known[kind].pop(0), within)
+        return compare(now, stored, **options)
+
+    cell.compare_outputs = compare_outputs
