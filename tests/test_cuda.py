@@ -7,7 +7,7 @@ from torch.testing import assert_close
 
 from transformer.attention import attention
 from transformer.config import TransformerConfig
-from transformer.data.tasks import copy_batch
+from tests.copying import copy_batch
 from transformer.decoding import beam_search, greedy_decode
 from transformer.fused import fused_attention
 from transformer.masks import causal_mask, padding_mask

@@ -23,7 +23,7 @@ from tests.unchecked import unchecked
 from tools.chapters import ROOT
 from transformer.config import TransformerConfig
 from transformer.data.batches import Batch, TextBatch
-from transformer.data.tasks import copy_batch
+from tests.copying import copy_batch
 from transformer.model import Transformer
 from transformer.training import (
     best_checkpoint,

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from transformer.decoding.search import sample as sample
     from transformer.model import Transformer as Transformer
     from transformer.multihead import MultiHeadAttention as MultiHeadAttention
+    from transformer.saved import load_model as load_model
+    from transformer.saved import save_model as save_model
     from transformer.training.loop import fit as fit
 
 _HOMES = {
@@ -23,7 +25,9 @@ _HOMES = {
     "beam_search": "transformer.decoding.search",
     "fit": "transformer.training.loop",
     "greedy_decode": "transformer.decoding.search",
+    "load_model": "transformer.saved",
     "sample": "transformer.decoding.search",
+    "save_model": "transformer.saved",
 }
 
 __all__ = [
@@ -33,7 +37,9 @@ __all__ = [
     "beam_search",
     "fit",
     "greedy_decode",
+    "load_model",
     "sample",
+    "save_model",
 ]
 
 
