@@ -7,7 +7,6 @@ mypy must find in it, for an ``ignore`` that hides nothing is an error, too.
 from pathlib import Path
 from typing import assert_type
 
-import torch
 from torch import Tensor, nn
 
 from transformer import (

@@ -15,8 +15,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
 
-from transformer.config import TransformerConfig
 from tests.copying import copy_batch
+from transformer.config import TransformerConfig
 from transformer.files import LOCK, only_writer
 from transformer.model import Transformer
 from transformer.training import (
@@ -538,7 +538,7 @@ def test_a_field_that_no_config_has_is_refused_by_name(trained):
     _, run = trained
     change_state(run, lambda about: about["config"].update(n_wings=2))
     assert_refused(run, "is of another model: TransformerConfig has no field n_wings")
-    with pytest.raises(ValueError, match="holds no Transformer: .* has no field n_wings"):
+    with pytest.raises(ValueError, match=r"holds no Transformer: .* has no field n_wings"):
         load_transformer(checkpoints(run)[-1])
 
 

@@ -5,9 +5,9 @@ import torch
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing import assert_close
 
+from tests.copying import copy_batch
 from transformer.attention import attention
 from transformer.config import TransformerConfig
-from tests.copying import copy_batch
 from transformer.decoding import beam_search, greedy_decode
 from transformer.fused import fused_attention
 from transformer.masks import causal_mask, padding_mask
