@@ -1,11 +1,12 @@
-import multiprocessing
 import os
 import resource
 import secrets
-import time
+import subprocess
+import sys
 
 import pytest
 
+from tools.chapters import ROOT
 from transformer.files import LOCK, only_writer, remove, replace_file
 
 
@@ -108,29 +109,28 @@ def test_a_link_is_removed_and_what_it_points_to_stays(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
-def hold(folder, held):
-    with only_writer(folder):
-        held.set()
-        time.sleep(600)
+HOLD = """
+import sys, time
+from transformer.files import only_writer
+with only_writer(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(600)
+"""
 
 
 def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path):
-    processes = multiprocessing.get_context("spawn")
-    held = processes.Event()
-    process = processes.Process(target=hold, args=(tmp_path, held))
-    process.start()
-    assert held.wait(60)  # seconds
-    with (
-        pytest.raises(BlockingIOError, match=f"^another process is training in {tmp_path}$"),
-        only_writer(tmp_path),
-    ):
-        pass
-    process.kill()
-    process.join()
-    with only_writer(str(tmp_path)):
-        assert os.listdir(tmp_path) == [LOCK]
-    with only_writer(tmp_path):
-        pass
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"held\n"
+        with (
+            pytest.raises(BlockingIOError, match=f"^another process is training in {tmp_path}$"),
+            only_writer(tmp_path),
+        ):
+            pass
+        process.kill()
+    for folder in (str(tmp_path), tmp_path):
+        with only_writer(folder):
+            assert os.listdir(tmp_path) == [LOCK]
 
 
 def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path):

@@ -112,7 +112,7 @@ def test_a_file_that_is_called_gzip_is(tmp_path):
     assert read_parallel(tmp_path / "b", tmp_path / "c.gz")[0] == [("a", "a")]
     with pytest.raises(ValueError, match=r"a\.gz is no gzip file, though it is called one$"):
         read_parallel(tmp_path / "b", tmp_path / "a.gz")
-    with pytest.raises(ValueError, match="as many lines as each other, got 0 in .* and 1 in"):
+    with pytest.raises(ValueError, match=r"as many lines as each other, got 0 in .* and 1 in"):
         read_parallel(tmp_path / "d.gz", tmp_path / "b")
 
 

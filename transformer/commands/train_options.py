@@ -71,30 +71,25 @@ class Preset:
         return preset(src_size, tgt_size, share_embeddings=shared, **changes)
 
 
-# A field of TransformerConfig is an option by itself, but for those that the data decide.
+# A field of the configuration is an option by itself, but for those that the data decide.
 _DECIDED = ("src_vocab_size", "tgt_vocab_size", "pad_id", "share_embeddings")
 _OF_PRESETS = ("d_model", "n_heads", "n_encoder_layers", "n_decoder_layers", "d_ff", "dropout")
 _KINDS: dict[str, Any] = {"dropout": share, "position": tuple(POSITIONS)}
 _HELP = {"max_len": "in tokens", **dict.fromkeys(_OF_PRESETS, "default: the preset's")}
 _DEFAULTS: dict[str, Any] = {"max_len": 256, **dict.fromkeys(_OF_PRESETS)}
 
-Model = make_dataclass(
-    "Model",
-    [
-        (
-            f.name,
-            Annotated[
-                get_type_hints(TransformerConfig)[f.name],
-                Option(_HELP.get(f.name, ""), _KINDS.get(f.name)),
-            ],
-            field(default=_DEFAULTS.get(f.name, f.default)),
-        )
-        for f in fields(TransformerConfig)
-        if f.name not in _DECIDED
-    ],
-    bases=(Preset,),
-    frozen=True,
-)
+
+def model_options(config: type[TransformerConfig]) -> type[Preset]:
+    hints, made = get_type_hints(config), []
+    for f in fields(config):
+        if f.name not in _DECIDED:
+            about = Option(_HELP.get(f.name, ""), _KINDS.get(f.name))
+            default = field(default=_DEFAULTS.get(f.name, f.default))
+            made.append((f.name, Annotated[hints[f.name], about], default))
+    return make_dataclass("Model", made, bases=(Preset,), frozen=True)
+
+
+Model = model_options(TransformerConfig)
 
 
 @dataclass(frozen=True)
