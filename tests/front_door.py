@@ -4,9 +4,9 @@ The calls of the first function are right. In the second each line is wrong and 
 mypy must find in it, for an ``ignore`` that hides nothing is an error, too.
 """
 
+from pathlib import Path
 from typing import assert_type
 
-import torch
 from torch import Tensor, nn
 
 from transformer import (
@@ -16,10 +16,12 @@ from transformer import (
     beam_search,
     fit,
     greedy_decode,
+    load_model,
     sample,
+    save_model,
 )
 from transformer.attention import attention, attention_weights
-from transformer.data.tasks import copy_batch
+from transformer.data.batches import make_batch
 from transformer.fused import fused_attention
 from transformer.masks import causal_mask, padding_mask
 from transformer.multihead import record_attention
@@ -47,11 +49,13 @@ def right(src: Tensor, tgt: Tensor, q: Tensor) -> None:
     assert_type(best, tuple[Tensor, Tensor])
     history = fit(
         model,
-        lambda step: copy_batch(8, 20, min_len=2, max_len=5, generator=torch.Generator()),
+        lambda step: make_batch([([4, 5, 2], [1, 5, 4, 2])]),
         n_steps=10,
         schedule=paper_schedule(64),
     )
     assert_type(history, History)
+    assert_type(save_model(model, "a/folder"), Path)
+    greedy_decode(load_model("a/folder", device="cpu"), src, bos_id=1, eos_id=2, max_len=50)
 
 
 def wrong(model: Transformer, config: TransformerConfig, src: Tensor) -> None:
@@ -63,4 +67,5 @@ def wrong(model: Transformer, config: TransformerConfig, src: Tensor) -> None:
     greedy_decode(nn.Linear(2, 3), src, bos_id=1, eos_id=2, max_len=50)  # type: ignore[arg-type]
     sample(model, src, bos_id=1, eos_id=2)  # type: ignore[call-arg]
     beam_search(model, src, bos_id=1, eos_id=2, max_len="50")  # type: ignore[arg-type]
+    save_model(nn.Linear(2, 3), "a/folder")  # type: ignore[arg-type]
     fit(model, [], n_steps=10, schedule=paper_schedule(64))  # type: ignore[arg-type]

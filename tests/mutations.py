@@ -278,10 +278,6 @@ keys not selected: self.memory.select(rows), self.keys[rows] ⇒
     self.memory.select(rows), self.keys[: len(rows)]
 another pad_id is a word: src != self.pad_id ⇒ src != 0
 
-# data/tasks.py | test_tasks.py
-reversal moves <eos>: backwards = lengths - 1 - position ⇒ backwards = lengths - position
-never of the greatest length: torch.randint(min_len, max_len + 1, ⇒ torch.randint(min_len, max_len,
-
 # data/text.py | test_text.py
 unknown words are padding: self._ids.get(word, UNK_ID) ⇒ self._ids.get(word, PAD_ID)
 words after <eos> decoded: ids[: ids.index(EOS_ID)] if EOS_ID in ids else ids ⇒ ids

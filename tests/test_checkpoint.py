@@ -1,19 +1,23 @@
+import copy
 import json
 import math
 import multiprocessing
 import os
 import random
 import resource
+import shutil
 import signal
 import time
+from pathlib import Path
 
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
 
+from tests.copying import copy_batch
 from transformer.config import TransformerConfig
-from transformer.data.tasks import copy_batch
+from transformer.files import LOCK, only_writer
 from transformer.model import Transformer
 from transformer.training import (
     average_checkpoints,
@@ -55,15 +59,23 @@ def train_in_a_process(run, n_steps):
 
 
 def contents(run):
-    """Every file below ``run`` and what is in it."""
-    return {str(p.relative_to(run)): p.read_bytes() for p in run.rglob("*") if p.is_file()}
+    """Every file below ``run`` and what is in it, but for the lock, which is empty."""
+    files = (p for p in run.rglob("*") if p.is_file() and p.name != LOCK)
+    return {str(p.relative_to(run)): p.read_bytes() for p in files}
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory):
+    m, run = model(), tmp_path_factory.mktemp("once") / "run"
+    train(run, m, 6)
+    return m, run
 
 
 @pytest.fixture
-def trained(tmp_path):
-    m = model()
-    train(tmp_path / "run", m, 6)
-    return m, tmp_path / "run"
+def trained(once, tmp_path):
+    """A model after six steps and the folder of its run, both to be changed at will."""
+    m, run = once
+    return copy.deepcopy(m), shutil.copytree(run, tmp_path / "run")
 
 
 def test_killed_at_random_moments_it_ends_in_the_same_bits(tmp_path):
@@ -148,7 +160,7 @@ def test_keeps_the_latest_and_leaves_other_files_alone(tmp_path):
         (run / left / "state.json").write_text("{}")
     train(run, model(), 7)
     found = sorted(p.name for p in run.iterdir())
-    assert found == ["notes.txt", "step-00000006", "step-00000007", "step-best"]
+    assert found == [LOCK, "notes.txt", "step-00000006", "step-00000007", "step-best"]
 
 
 @pytest.mark.parametrize("file", FILES)
@@ -177,20 +189,38 @@ def assert_refused(run, message, error=ValueError):
     assert_close(dict(m.named_parameters()), weights, rtol=0, atol=0)
 
 
+ABOUT = b'{"format": "transformer.training.checkpoint 1", "step": %s, "config": %s, "state": %s}'
+NO_CHECKPOINT = "state.json is not a checkpoint of this package: "
 FOREIGN = {
-    "pickle": ("state.json", b"\x80\x04\x95\x10\x00.", "state.json is not a checkpoint"),
-    "other json": ("state.json", b'{"format": "x"}', "state.json is not a checkpoint.*format"),
-    "no step": (
+    "pickle": ("state.json", b"\x80\x04\x95\x10\x00.", NO_CHECKPOINT),
+    "other json": ("state.json", b'{"format": "x"}', f"{NO_CHECKPOINT}.*format"),
+    "a step of text": (
         "state.json",
-        b'{"format": "transformer.training.checkpoint 1", "step": "6", "config": {}, "state": {}}',
-        "state.json is not a checkpoint",
+        ABOUT % (b'"6"', b"{}", b"{}"),
+        f"{NO_CHECKPOINT}.*its step must be of type int",
+    ),
+    "a step that is true": (
+        "state.json",
+        ABOUT % (b"true", b"{}", b"{}"),
+        f"{NO_CHECKPOINT}.*its step must be of type int",
+    ),
+    "the step of another folder": (
+        "state.json",
+        ABOUT % (b"5", b"{}", b"{}"),
+        "state.json must be of step 6, as its folder, got 5",
     ),
     "a config that is a list": (
         "state.json",
-        b'{"format": "transformer.training.checkpoint 1", "step": 6, "config": [], "state": {}}',
-        "state.json is not a checkpoint",
+        ABOUT % (b"6", b"[]", b"{}"),
+        f"{NO_CHECKPOINT}its config is no object",
     ),
-    "a list": ("state.json", b"[1]", "state.json is not a checkpoint"),
+    "a state that is a list": (
+        "state.json",
+        ABOUT % (b"6", b"{}", b"[]"),
+        f"{NO_CHECKPOINT}.*its state must be of type dict",
+    ),
+    "brackets without end": ("state.json", b"[" * 10**5, f"{NO_CHECKPOINT}RecursionError"),
+    "a list": ("state.json", b"[1]", NO_CHECKPOINT),
     "a torch file": (
         "model.safetensors",
         b"PK\x03\x04" + b"\0" * 99,
@@ -243,7 +273,7 @@ def test_weights_that_are_not_finite_are_refused_by_name(trained, value):
     tensors["encoder.layers.0.feed_forward.W_1.bias"][3] = value
     save_file(tensors, file)
     assert_refused(run, r"step-00000006/model.safetensors must hold finite .* in enc.*W_1\.bias")
-    with pytest.raises(ValueError, match="must hold finite weights"):
+    with pytest.raises(ValueError, match="must hold finite numbers"):
         load_transformer(checkpoints(run)[-1])
 
 
@@ -402,3 +432,229 @@ def test_a_failed_save_leaves_nothing_behind(tmp_path):
     with pytest.raises(TypeError):
         save_checkpoint(tmp_path, m, paper_optimizer(m.parameters()), step=1, state={"x": {1}})
     assert list(tmp_path.iterdir()) == []
+
+
+# What no training leaves is refused before anything has changed
+
+
+def change_state(run, change):
+    """Edits the object of the last checkpoint's state.json."""
+    file = checkpoints(run)[-1] / FILES[2]
+    about = json.loads(file.read_text())
+    change(about)
+    file.write_text(json.dumps(about))
+
+
+STATES = {
+    "no losses": (lambda s: s.pop("losses"), "a list in state.losses, got None"),
+    "losses by name": (lambda s: s.update(losses={}), r"a list in state.losses, got {}"),
+    "too few losses": (lambda s: s["losses"].pop(), "6 finite numbers, .* in state.losses, got 5"),
+    "too many losses": (lambda s: s["losses"].append(1.0), "6 finite numbers, .* got 7"),
+    "a loss of text": (lambda s: s["losses"].__setitem__(3, "1"), "6 finite numbers, one a step"),
+    "a loss that is true": (lambda s: s["losses"].__setitem__(3, True), "6 finite numbers"),
+    "a loss of NaN": (lambda s: s["losses"].__setitem__(3, math.nan), "6 finite numbers"),
+    "no evaluations": (lambda s: s.pop("evaluations"), "a dict in state.evaluations, got None"),
+    "evaluations in a row": (lambda s: s.update(evaluations=[1]), "a dict in state.evaluations"),
+    "an evaluation of text": (
+        lambda s: s.update(evaluations={"2": "x"}),
+        "numbers, by steps from 1 to 6 in state.evaluations, got {'2': 'x'}",
+    ),
+    "an evaluation to come": (lambda s: s.update(evaluations={"7": 1.0}), ".*steps from 1 to 6"),
+    "an evaluation of step 0": (lambda s: s.update(evaluations={"0": 1.0}), ".*steps from 1 to 6"),
+    "an evaluation of no step": (lambda s: s.update(evaluations={"x": 1.0}), ".*steps from 1 to 6"),
+    "no scaler": (lambda s: s.pop("scaler"), "a dict in state.scaler, got None"),
+    "a scaler of text": (lambda s: s.update(scaler="x"), "a dict in state.scaler, got 'x'"),
+    "half a scaler": (lambda s: s.update(scaler={"scale": 1.0}), "the numbers of a GradScaler"),
+}
+SCALER = {
+    **{"scale": 65536.0, "growth_factor": 2.0, "backoff_factor": 0.5},
+    **{"growth_interval": 2000, "_growth_tracker": 3},
+}
+
+
+@pytest.mark.parametrize("kind", STATES)
+def test_a_state_that_no_training_leaves_is_refused_by_its_key(trained, kind):
+    _, run = trained
+    change, message = STATES[kind]
+    change_state(run, lambda about: change(about["state"]))
+    assert_refused(run, f"step-00000006/state.json must hold {message}")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("scale", 0.0), ("scale", math.nan), ("growth_factor", "2"), ("x", 1.0)]
+)
+def test_a_scale_that_no_training_leaves_is_refused(trained, key, value):
+    _, run = trained
+    change_state(run, lambda about: about["state"].update(scaler={**SCALER, key: value}))
+    assert_refused(run, "state.json must hold the numbers of a GradScaler")
+
+
+def test_a_scale_that_a_training_leaves_is_not_refused(trained):
+    _, run = trained
+    change_state(run, lambda about: about["state"].update(scaler=SCALER))
+    train(run, model(seed=1), 7)
+
+
+def change_tensor(run, file, name, tensor):
+    path = checkpoints(run)[-1] / file
+    save_file(load_file(path) | {name: tensor}, path)
+
+
+BIAS = "encoder.layers.0.feed_forward.W_1.bias"
+
+
+@pytest.mark.parametrize(
+    ("key", "tensor", "message"),
+    [
+        ("exp_avg", torch.full((16,), math.nan), "must hold finite numbers, got others in"),
+        ("exp_avg_sq", torch.full((16,), math.inf), "must hold finite numbers, got others in"),
+        ("exp_avg_sq", torch.tensor([1.0] * 15 + [-1e-9]), "must hold no negative number in"),
+        ("exp_avg", torch.zeros(16, dtype=torch.int32), "is of another model: "),
+        ("exp_avg", torch.zeros(1), "is of another model: "),
+        ("step", torch.tensor(1e30), "must hold a number of steps in"),
+        ("step", torch.tensor(-1.0), "must hold a number of steps in"),
+        ("step", torch.tensor(0.5), "must hold a number of steps in"),
+        ("step", torch.tensor(True), "is of another model: "),
+    ],
+)
+def test_moments_that_no_adam_has_are_refused(trained, key, tensor, message):
+    _, run = trained
+    change_tensor(run, FILES[1], f"{BIAS}:{key}", tensor)
+    assert_refused(run, rf"step-00000006/optimizer.safetensors {message}.*W_1\.bias:{key}")
+    m = model(seed=1)
+    optimizer, weights = paper_optimizer(m.parameters()), copy.deepcopy(m.state_dict())
+    with pytest.raises(ValueError, match=message):
+        load_checkpoint(checkpoints(run)[-1], m, optimizer)
+    assert optimizer.state_dict()["state"] == {}
+    assert_close(m.state_dict(), weights, rtol=0, atol=0)
+
+
+def test_adam_may_have_taken_fewer_steps_than_the_training(trained):
+    _, run = trained  # as after an overflow in half precision; and second moments may be 0
+    change_tensor(run, FILES[1], f"{BIAS}:step", torch.tensor(0.0))
+    change_tensor(run, FILES[1], f"{BIAS}:exp_avg_sq", torch.zeros(16))
+    train(run, model(seed=1), 7)
+
+
+def test_weights_of_another_type_are_refused(trained):
+    _, run = trained
+    change_tensor(run, FILES[0], BIAS, torch.zeros(16, dtype=torch.int32))
+    message = rf"model.safetensors is of another model: {BIAS} is int32, not float32$"
+    assert_refused(run, message)
+    with pytest.raises(ValueError, match=message):
+        load_transformer(checkpoints(run)[-1])
+
+
+def test_a_field_that_no_config_has_is_refused_by_name(trained):
+    _, run = trained
+    change_state(run, lambda about: about["config"].update(n_wings=2))
+    assert_refused(run, "is of another model: TransformerConfig has no field n_wings")
+    with pytest.raises(ValueError, match=r"holds no Transformer: .* has no field n_wings"):
+        load_transformer(checkpoints(run)[-1])
+
+
+def test_a_field_that_a_config_must_have_is_named(trained):
+    _, run = trained
+    change_state(run, lambda about: about["config"].pop("src_vocab_size"))
+    with pytest.raises(ValueError, match="must have a value of src_vocab_size"):
+        load_transformer(checkpoints(run)[-1])
+    change_state(run, lambda about: about.update(config=None))
+    with pytest.raises(ValueError, match="holds no Transformer: it was saved without a config"):
+        load_transformer(checkpoints(run)[-1])
+
+
+@pytest.mark.parametrize(
+    ("sizes", "message"),
+    [
+        ({"d_model": 10**9}, "needs at least .*B, and cpu has .* left|of another model"),
+        ({"d_model": 2**40}, "cannot be"),
+        ({"d_ff": 32}, r"model.safetensors is of another model: .*W_1\.bias is \(16,\), not \(32"),
+        ({"n_encoder_layers": 10**9}, "tensors are not of .*'n_encoder_layers': 1000000000"),
+        ({"max_len": 10**12}, "a model of .* parameters needs at least .* TB, and cpu has"),
+        ({"d_model": "16"}, "holds no Transformer: "),
+        ({"dropout": 7.0}, "holds no Transformer: dropout must be"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_sizes_are_held_against_the_file_before_memory_is_asked_for(trained, sizes, message):
+    _, run = trained
+    change_state(run, lambda about: about["config"].update(sizes))
+    most, hard = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + 2**30, hard))
+    try:
+        with pytest.raises(ValueError, match=message):
+            load_transformer(checkpoints(run)[-1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+
+
+def test_evaluations_that_are_no_numbers_have_no_best(trained):
+    _, run = trained
+    for wrong in ([1.0], {"6": "x"}, {"6": None}, {"6": True}):
+        change_state(run, lambda about, wrong=wrong: about["state"].update(evaluations=wrong))
+        with pytest.raises(ValueError, match=r"state.json must hold numbers in state.evaluations"):
+            best_checkpoint(run)
+
+
+def test_buffers_that_a_model_saves_are_restored(tmp_path):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    for _ in range(3):
+        net(torch.randn(8, 3))  # moves the running mean and variance
+    optimizer = paper_optimizer(net.parameters())
+    saved = save_checkpoint(tmp_path, net, optimizer, step=1, state={})
+    other = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
+    load_checkpoint(saved, other)
+    assert_close(other.state_dict(), net.state_dict(), rtol=0, atol=0)
+    assert other[1].num_batches_tracked == 3
+    x = torch.randn(8, 3)
+    assert_close(other.eval()(x), net.eval()(x), rtol=0, atol=0)
+
+
+# Links, and other processes
+
+
+@pytest.mark.parametrize("name", [".writing-1", ".removing-step-00000001", "step-00000001"])
+def test_a_link_in_the_folder_of_a_run_goes_and_what_it_points_to_stays(tmp_path, name):
+    run, victim = tmp_path / "run", tmp_path / "victim"
+    train(tmp_path / "other", model(), 1)
+    (tmp_path / "other/step-00000001").rename(victim)
+    run.mkdir()
+    (run / name).symlink_to(victim)
+    before = contents(victim)
+    m = model()
+    for step in (2, 3):
+        optimizer = paper_optimizer(m.parameters())
+        save_checkpoint(run, m, optimizer, step=step, state={}, keep=1)
+    assert [p.name for p in run.iterdir()] == ["step-00000003"]
+    assert contents(victim) == before
+
+
+def test_a_file_where_a_leftover_would_be_goes(tmp_path):
+    (tmp_path / ".writing-1").write_text("")
+    m = model()
+    save_checkpoint(tmp_path, m, paper_optimizer(m.parameters()), step=1, state={})
+    assert [p.name for p in tmp_path.iterdir()] == ["step-00000001"]
+
+
+def test_two_processes_do_not_train_in_one_folder(trained):
+    _, run = trained
+    with only_writer(run):
+        error = r"^another process is training in .*/run$"
+        assert_refused(run, error, BlockingIOError)
+    train(run, model(seed=1), 7)
+
+
+def test_the_lock_is_held_until_training_ends_and_is_let_go_when_it_fails(trained):
+    _, run = trained
+
+    def evaluate(m):
+        with pytest.raises(BlockingIOError), only_writer(run):
+            pass
+        raise RuntimeError("no dev set")
+
+    with pytest.raises(RuntimeError, match="no dev set"):
+        train(run, model(), 7, evaluate=evaluate)
+    with only_writer(run):
+        pass

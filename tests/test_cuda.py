@@ -11,12 +11,12 @@ from torch import nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.testing import assert_close
 
+from tests.copying import copy_batch
 from tests.test_decoder_only import CONFIGS, prompts
 from tests.test_model import SRC, TGT, config, shaken
 from transformer.attention import attention
 from transformer.config import TransformerConfig
 from transformer.data.batches import make_batch
-from transformer.data.tasks import copy_batch
 from transformer.decoding import beam_search, greedy_decode, sample
 from transformer.family import DecoderOnly, EncoderOnly, FamilyConfig
 from transformer.family.encoder_only import Pooler

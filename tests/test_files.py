@@ -1,9 +1,13 @@
 import os
 import resource
+import secrets
+import subprocess
+import sys
 
 import pytest
 
-from transformer.files import replace_file
+from tools.chapters import ROOT
+from transformer.files import LOCK, only_writer, remove, replace_file
 
 
 def test_text_is_utf_8_and_bytes_are_as_they_are(tmp_path):
@@ -61,3 +65,78 @@ def test_a_folder_that_is_none_is_called_so(tmp_path):
         replace_file(tmp_path / "none" / "a", "new")
     with pytest.raises(IsADirectoryError, match=rf"Is a directory: '{tmp_path}'"):
         replace_file(tmp_path, "new")
+
+
+def test_a_link_laid_in_the_way_is_not_followed(tmp_path, monkeypatch):
+    monkeypatch.setattr(secrets, "token_hex", lambda n: "drawn")
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / ".a.drawn").symlink_to(victim)
+    with pytest.raises(FileExistsError, match=rf"File exists: '{tmp_path}/a'"):
+        replace_file(tmp_path / "a", "new")
+    assert victim.read_text() == "mine"
+    assert not (tmp_path / "a").exists()
+
+
+def test_names_on_the_way_are_drawn(tmp_path, monkeypatch):
+    seen, replace = set(), os.replace
+    monkeypatch.setattr(os, "replace", lambda a, b: seen.add(str(a)) or replace(a, b))
+    for _ in range(9):
+        replace_file(tmp_path / "a", "new")
+    assert len(seen) == 9
+    assert all(os.path.basename(name).startswith(".a.") for name in seen)
+
+
+def test_a_new_file_can_be_read_by_whom_the_system_lets(tmp_path):
+    before = os.umask(0o027)
+    try:
+        replace_file(tmp_path / "a", "new")
+    finally:
+        os.umask(before)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_link_is_removed_and_what_it_points_to_stays(tmp_path):
+    (tmp_path / "folder/deep").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "folder")
+    (tmp_path / "broken").symlink_to(tmp_path / "nowhere")
+    remove(tmp_path / "link")
+    remove(tmp_path / "broken")
+    assert os.listdir(tmp_path) == ["folder"]
+    (tmp_path / "file").write_text("")
+    remove(tmp_path / "file")
+    remove(tmp_path / "folder")
+    assert os.listdir(tmp_path) == []
+
+
+HOLD = """
+import sys, time
+from transformer.files import only_writer
+with only_writer(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(600)
+"""
+
+
+def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path):
+    command = [sys.executable, "-c", HOLD, str(tmp_path)]
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as process:
+        assert process.stdout.readline() == b"held\n"
+        with (
+            pytest.raises(BlockingIOError, match=f"^another process is training in {tmp_path}$"),
+            only_writer(tmp_path),
+        ):
+            pass
+        process.kill()
+    for folder in (str(tmp_path), tmp_path):
+        with only_writer(folder):
+            assert os.listdir(tmp_path) == [LOCK]
+
+
+def test_a_link_in_place_of_the_lock_is_not_followed(tmp_path):
+    victim = tmp_path / "victim"
+    victim.write_text("mine")
+    (tmp_path / LOCK).symlink_to(victim)
+    with pytest.raises(OSError, match=LOCK), only_writer(tmp_path):
+        pass
+    assert victim.read_text() == "mine"

@@ -27,7 +27,10 @@ TEXTS = {
     for part in ("train", "val", "test_2016_flickr")
     for side in ("de", "en")
 }
-PAIRS = [[(f"{part} de {n}", f"{part} en {n}") for n in (1, 2)] for part in room.PARTS]
+PAIRS = [
+    [(f"{part} de {n}", f"{part} en {n}") for n in (1, 2)]
+    for part in ("train", "val", "test_2016_flickr")  # train, dev and test, in this order
+]
 FIRST = "train.de.gz"
 
 
@@ -106,6 +109,15 @@ def test_what_is_fetched_is_read_and_kept(fetch, server, tmp_path):
     assert cached(tmp_path) == sorted(TEXTS)
     folder = tmp_path / "cache" / "transformer-book" / "multi30k"
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == TEXTS
+
+
+def test_each_part_is_that_of_its_own_files(fetch):
+    data = fetch()
+    for part, name in (("train", "train"), ("dev", "val"), ("test", "test_2016_flickr")):
+        assert getattr(data, part)[0] == (f"{name} de 1", f"{name} en 1")
+    # by which the real files are known: 29,000 pairs, 1,014 and 1,000 are of these lengths
+    sizes = {name.partition(".")[0]: size for name, (size, _) in FILES.items()}
+    assert sizes == {"train": 568_929, "val": 21_650, "test_2016_flickr": 21_077}
 
 
 def test_what_is_there_is_not_asked_for(fetch, server):

@@ -106,6 +106,25 @@ def test_files_that_do_not_fit_are_named(read, src, tgt, message, on_bad):
         read(src, tgt, on_bad=on_bad)
 
 
+def test_a_file_that_is_called_gzip_is(tmp_path):
+    for name, data in (("a.gz", b"<html>\n"), ("b", PACKED), ("c.gz", PACKED), ("d.gz", b"")):
+        (tmp_path / name).write_bytes(data)
+    assert read_parallel(tmp_path / "b", tmp_path / "c.gz")[0] == [("a", "a")]
+    with pytest.raises(ValueError, match=r"a\.gz is no gzip file, though it is called one$"):
+        read_parallel(tmp_path / "b", tmp_path / "a.gz")
+    with pytest.raises(ValueError, match=r"as many lines as each other, got 0 in .* and 1 in"):
+        read_parallel(tmp_path / "d.gz", tmp_path / "b")
+
+
+@pytest.mark.parametrize("pack", [lambda data: data, gzip.compress])
+def test_lines_that_end_in_a_lone_carriage_return_are_not_taken_for_one(read, pack):
+    message = r"^a\.de must end its lines with \\n or \\r\\n, got \\r alone$"
+    for text in ("a\rb\r", "\ufeffa\rb"):
+        with pytest.raises(ValueError, match=message):
+            read(text, "a\n", pack=pack)
+    assert read("a\r", "b\n", pack=pack)[0] == [("a", "b")]  # of which there is one line
+
+
 def test_every_truncation_of_a_gzip_file_is_seen(read):
     whole = gzip.compress(b"ein Hund\n" * 20, mtime=0)
     for length in range(2, len(whole)):

@@ -19,11 +19,11 @@ from safetensors.torch import load_file
 from torch.nn.parallel import DistributedDataParallel
 from torch.testing import assert_close
 
+from tests.copying import copy_batch
 from tests.unchecked import unchecked
 from tools.chapters import ROOT
 from transformer.config import TransformerConfig
 from transformer.data.batches import Batch, TextBatch
-from transformer.data.tasks import copy_batch
 from transformer.model import Transformer
 from transformer.training import (
     best_checkpoint,

@@ -319,7 +319,11 @@ def test_checkpoints_are_best_last_or_a_step_or_a_mean(run, options, capsys):
         ("settings.json", b"", "{run}/settings.json is not of a training run: JSONDecodeError"),
         ("settings.json", b'{"lower', "{run}/settings.json is not of a training run: JSONDecode"),
         ("settings.json", b"\xff\xfe\xe9", "{run}/settings.json is not of a training run: Unicode"),
-        ("settings.json", b"{}", "{run}/settings.json is not of a training run: KeyError('format"),
+        (
+            "settings.json",
+            b"{}",
+            '{run}/settings.json is not of a training run: ValueError("its format',
+        ),
         ("bpe.json", None, "{run}/bpe.json: No such file or directory"),
         ("bpe.json", b"{", "{run}/bpe.json is not a saved BytePairEncoding: "),
         ("step-00000120/model.safetensors", b"x", "{run}/step-00000120/model.safetensors is dam"),

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from transformer.decoding.search import sample as sample
     from transformer.model import Transformer as Transformer
     from transformer.multihead import MultiHeadAttention as MultiHeadAttention
+    from transformer.saved import load_model as load_model
+    from transformer.saved import save_model as save_model
     from transformer.training.loop import fit as fit
 else:
     __getattr__, __dir__, __all__ = at_first_use(
@@ -20,6 +22,7 @@ else:
             "decoding.search": "beam_search greedy_decode sample",
             "model": "Transformer",
             "multihead": "MultiHeadAttention",
+            "saved": "load_model save_model",
             "training.loop": "fit",
         },
     )

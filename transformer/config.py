@@ -136,7 +136,7 @@ class TransformerConfig(LayerConfig):
 
     @classmethod
     def tiny(cls, src_vocab_size: int, tgt_vocab_size: int, **changes: Any) -> "TransformerConfig":
-        """Two layers of width 64: learns the tasks of chapter 9 in seconds on a CPU."""
+        """Two layers of width 64: for a first try, in seconds on a CPU."""
         return cls(src_vocab_size, tgt_vocab_size, **{**_TINY, **changes})
 
     @classmethod

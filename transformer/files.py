@@ -1,8 +1,15 @@
-"""Files that are never half written: made beside their place, put on the disk, then renamed."""
+"""Files that are never half written, and folders that one process at a time writes to."""
 
 import contextlib
 import os
+import secrets
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+LOCK = ".lock"  # the file in a folder that is held while one writes there
 
 
 def replace_file(path: str | Path, data: bytes | str) -> None:
@@ -12,9 +19,11 @@ def replace_file(path: str | Path, data: bytes | str) -> None:
     """
     path = Path(path)
     data = data.encode() if isinstance(data, str) else data
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    # nobody can have laid a link under a name that is drawn now, and "x" would not follow it
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        temporary.write_bytes(data)
+        with open(temporary, "xb") as file:
+            file.write(data)
         flush(temporary)
         os.replace(temporary, path)
     except BaseException as error:
@@ -33,3 +42,29 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def remove(path: Path) -> None:
+    """A folder with all that is in it, or a file; of a link the link, never what it points to."""
+    if path.is_symlink() or not path.is_dir():
+        path.unlink()
+    else:
+        shutil.rmtree(path)
+
+
+@contextlib.contextmanager
+def only_writer(folder: str | Path) -> Iterator[None]:
+    """Holds the lock of a folder that is there; the kernel lets go of it when the process ends.
+
+    An empty file, ``.lock``, stays in the folder: to remove it could give two processes a lock
+    each. Raises BlockingIOError, which names the folder, where another process holds the lock.
+    """
+    lock = FileLock(Path(folder) / LOCK)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise BlockingIOError(f"another process is training in {folder}") from None
+    try:
+        yield
+    finally:
+        lock.release()

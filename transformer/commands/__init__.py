@@ -9,7 +9,9 @@ from typing import NoReturn
 import torch
 
 from transformer.commands import evaluate, export, train, translate
+from transformer.commands.options import add_options, read_options
 
+# each has a dataclass Options, and execute(options)
 _COMMANDS = {"train": train, "translate": translate, "evaluate": evaluate, "export": export}
 # What the files and numbers of a user can lead to. Everything else is an error of the program,
 # whose traceback is shown.
@@ -28,9 +30,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns the exit status; with --debug errors keep their traceback."""
     _use_utf8()
     args = _make_parser().parse_args(arguments)
-    name = _spoken(args.prog)
+    name = _spoken(args.parser.prog)
     try:
-        args.execute(args)
+        options = read_options(args.command.Options, args)
+    except ValueError as error:  # options that do not go together
+        args.parser.error(str(error))
+    try:
+        args.command.execute(options)
         sys.stdout.flush()
     except BrokenPipeError:  # as head closes it, once it has what it wants
         _drop_output()
@@ -59,13 +65,14 @@ def _make_parser() -> argparse.ArgumentParser:
     for name, command in _COMMANDS.items():
         own = commands.add_parser(
             name,
-            help=command.__doc__.partition(" (chapter")[0],
+            help=str(command.__doc__).partition(" (chapter")[0],
             description=command.__doc__,
+            usage=command.USAGE,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        command.add_options(own)
+        add_options(own, command.Options)
         own.add_argument("--debug", action="store_true", help="show where an error came from")
-        own.set_defaults(execute=command.execute, prog=own.prog)
+        own.set_defaults(command=command, parser=own)
     return parser
 
 

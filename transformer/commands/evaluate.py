@@ -3,16 +3,16 @@
 python -m transformer evaluate runs/de-en test.de test.en
 """
 
-import argparse
 import json
 import math
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from transformer.commands.options import Decoding, add_decoding, add_on_bad, add_run
-from transformer.commands.run_folder import LoadedRun, RunFolder, Tokenizers
+from transformer.commands.options import Decoding, OnBadLine, Option, Translating
+from transformer.commands.run_folder import LoadedRun, Run, Tokenizers
 from transformer.data.batches import BucketedBatches
 from transformer.data.parallel import OnBad, encode_pairs, read_parallel
 from transformer.data.tokens import Example
@@ -21,38 +21,53 @@ from transformer.files import replace_file
 from transformer.metrics import bleu, chrf
 from transformer.training import evaluate_loss
 
+USAGE = "%(prog)s RUN SOURCE TARGET [options]"
 Pairs = list[tuple[str, str]]
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "%(prog)s RUN SOURCE TARGET [options]"
-    add_run(parser)
-    parser.add_argument("source", metavar="SOURCE", type=Path)
-    parser.add_argument("target", metavar="TARGET", type=Path)
-    add_on_bad(parser)
-    add_decoding(parser)
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the results there, too")
+@dataclass(frozen=True)
+class Options:
+    """All that ``evaluate`` is told."""
+
+    run: Run
+    source: Annotated[Path, Option(metavar="SOURCE", positional=True)]
+    target: Annotated[Path, Option(metavar="TARGET", positional=True)]
+    decoding: Annotated[Translating, "decoding"]
+    on_bad: OnBadLine = "error"
+    json: Annotated[Path | None, Option("write the results there, too", metavar="FILE")] = None
 
 
-def execute(args: argparse.Namespace) -> None:
-    run = RunFolder(Path(args.run)).load(args.checkpoint, average=args.average, device=args.device)
-    pairs, report = read_parallel(args.source, args.target, on_bad=args.on_bad)
-    if report.skipped:
-        print(f"{args.source}, {args.target}: {report}")
-    pairs, examples, told = encode(
+def execute(options: Options) -> None:
+    run = options.run.load()
+    pairs = read_files((options.source, options.target), on_bad=options.on_bad)
+    pairs, examples, report = encode(
         pairs,
         run.tokenizers,
         lowercase=run.lowercase,
         max_len=run.model.max_len,
-        on_bad=args.on_bad,
+        on_bad=options.on_bad,
     )
-    print(f"{told}\ncheckpoint: {run.checkpoint}")
-    decoding = Decoding(args.beam_size, args.length_penalty, args.max_len)
-    results = measure(run, pairs, examples, decoding=decoding, batch_size=args.batch_size)
+    print(f"{report}\ncheckpoint: {run.checkpoint}")
+    decoding = options.decoding
+    results = measure(run, pairs, examples, decoding=decoding, batch_size=decoding.batch_size)
     print_results(results)
-    if args.json is not None:
-        about = {"run": args.run, "checkpoint": run.checkpoint, **results}
-        replace_file(args.json, json.dumps(about, indent=1))
+    if options.json is not None:
+        about = {"run": str(options.run.run), "checkpoint": run.checkpoint, **results}
+        replace_file(options.json, json.dumps(about, indent=1))
+
+
+def read_files(paths: tuple[Path, Path], *, on_bad: OnBad, quiet: bool = False) -> Pairs:
+    """The pairs of two files; what was skipped is printed unless it is to be ``quiet``.
+
+    Raises ValueError for one file in two roles, whose lines would translate themselves.
+    """
+    source, target = paths
+    if source.is_file() and target.is_file() and source.samefile(target):
+        raise ValueError(f"the source and the target must be two files, got {source} as both")
+    pairs, report = read_parallel(source, target, on_bad=on_bad)
+    if report.skipped and not quiet:
+        print(f"{source}, {target}: {report}")
+    return pairs
 
 
 def encode(
@@ -93,8 +108,10 @@ def measure(
     )
     wanted = [line.lower() for line in references] if run.lowercase else references
     n_right = sum(_words(t) == _words(w) for t, w in zip(translations, wanted, strict=True))
-    texts = {"hypotheses": translations, "references": references, "lowercase": run.lowercase}
-    of_words, of_characters = bleu(**texts), chrf(**texts)
+    of_words, of_characters = (
+        score(hypotheses=translations, references=references, lowercase=run.lowercase)
+        for score in (bleu, chrf)
+    )
     return {
         "sentences": len(pairs),
         "loss": loss,

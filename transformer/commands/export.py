@@ -9,49 +9,35 @@ ct2-transformers-converter, which starts a translation in another way; one vocab
 languages.
 """
 
-import argparse
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal
 
-import torch
-
-from transformer.commands.options import checkpoint, whole
-from transformer.commands.run_folder import RunFolder
+from transformer.commands.options import Option
+from transformer.commands.run_folder import Run
 from transformer.export import save_marian
 
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "%(prog)s RUN --to {marian,ctranslate2} FOLDER [options]"
-    parser.add_argument("run", metavar="RUN", help="the folder that train wrote")
-    parser.add_argument(
-        "--to", choices=("marian", "ctranslate2"), required=True, help="who is to read it"
-    )
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="a new or an empty one")
-    chosen = parser.add_mutually_exclusive_group()
-    chosen.add_argument(
-        "--checkpoint",
-        type=checkpoint,
-        default="best",
-        metavar="best|last|STEP",
-        help="best: the one of lowest loss on the dev set (default: %(default)s)",
-    )
-    chosen.add_argument(
-        "--average",
-        type=whole,
-        metavar="N",
-        help="the mean of the last N checkpoints, as train --keep N leaves them",
-    )
+USAGE = "%(prog)s RUN --to {marian,ctranslate2} FOLDER [options]"
 
 
-def execute(args: argparse.Namespace) -> None:
-    folder = RunFolder(Path(args.run))
-    run = folder.load(args.checkpoint, average=args.average, device=torch.device("cpu"))
+@dataclass(frozen=True)
+class Options:
+    """All that ``export`` is told."""
+
+    run: Run
+    to: Annotated[Literal["marian", "ctranslate2"], Option("who is to read it")]
+    folder: Annotated[Path, Option("a new or an empty one", metavar="FOLDER", positional=True)]
+
+
+def execute(options: Options) -> None:
+    run = options.run.load()
     src_tokenizer, tgt_tokenizer = run.tokenizers
     save_marian(
         run.model,
-        args.folder,
+        options.folder,
         src_tokenizer=src_tokenizer,
         tgt_tokenizer=tgt_tokenizer,
         lowercase=run.lowercase,
-        start_from_zero=args.to == "ctranslate2",
+        start_from_zero=options.to == "ctranslate2",
     )
-    print(f"{args.folder}: {run.checkpoint} of {args.run}, for {args.to}")
+    print(f"{options.folder}: {run.checkpoint} of {options.run.run}, for {options.to}")

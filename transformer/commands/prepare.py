@@ -1,25 +1,29 @@
 """What ``python -m transformer train`` settles before the first step, or refuses."""
 
-import argparse
 import hashlib
+import json
 import math
+import os
 from typing import NamedTuple
 
-from transformer.commands import train_options
-from transformer.commands.evaluate import Pairs, encode
+import torch
+
+from transformer.commands.evaluate import Pairs, encode, read_files
+from transformer.commands.options import LARGEST, flat
 from transformer.commands.run_folder import RunFolder, Settings, Tokenizers
+from transformer.commands.train_options import Course, Data, Options
 from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
-from transformer.data.parallel import read_parallel
 from transformer.data.text import BytePairEncoding
 from transformer.data.tokens import Example
 from transformer.decoding.translate import check_beam_size
+from transformer.memory import check_fits, size_of
 from transformer.model import Transformer
-from transformer.runtime import seed_everything
+from transformer.runtime import default_device, seed_everything
 from transformer.training.objective import Schedule, linear_schedule, warmup_schedule
 
-_SIZES = ("d_model", "n_heads", "n_encoder_layers", "n_decoder_layers", "d_ff", "dropout")
+_FEWEST = 260  # tokens of a vocabulary of byte pairs: every byte, and the special ones
 
 
 class Split(NamedTuple):
@@ -41,100 +45,117 @@ class Job(NamedTuple):
     schedule: Schedule
 
 
-def prepare(args: argparse.Namespace, *, rank: int, world_size: int) -> Job:
+def prepare(options: Options, *, rank: int, world_size: int) -> Job:
     """Makes the folder of a run that begins, once nothing is left to be refused."""
-    _config(args, args.vocab_size, args.vocab_size)  # the sizes, before the files are read
-    pairs = _read(args, rank)
-    folder, settings = RunFolder(args.out), _settings(args, pairs)
+    data, folder = options.data, RunFolder(options.out)
+    settled = json.loads(json.dumps(options.settled()))  # as it is read again
+    # first what takes no time: the model's sizes, the memory, and how the run began
+    _check_size(options, _config(options, _FEWEST, _FEWEST))
     begins = not folder.is_run()
     if begins:
         folder.check_new()
-        tokenizers = _make_tokenizers(args, pairs["train"])
     else:
-        folder.check_same(settings)
-        tokenizers = folder.tokenizers()
-    check_beam_size(args.beam_size, len(tokenizers[1]))
-    splits = {name: _encode(args, of, tokenizers, name, rank) for name, of in pairs.items()}
+        folder.check_options(settled, {f.name: f.default for f, _, _ in flat(options)})
+        if rank == 0:
+            folder.check_alone()
+    pairs = _read(data, options.course.seed, quiet=rank > 0)
+    settings = Settings(data.lowercase, bool(data.train), _digests(pairs), settled)
+    if not begins:
+        folder.check_digests(settings.digests)
+    tokenizers = _make_tokenizers(data, pairs["train"]) if begins else folder.tokenizers()
+    check_beam_size(options.decoding.beam_size, len(tokenizers[1]))
+    config = _config(options, *map(len, tokenizers))
+    _check_size(options, config)
+    if not begins:
+        with torch.device("meta"):  # an outline, whose config is that of the model
+            folder.check_model(Transformer(config))
+    splits = {name: _encode(options, of, tokenizers, name, rank) for name, of in pairs.items()}
     batches = BucketedBatches(
         splits["train"].examples,
-        seed=args.seed,
+        seed=options.course.seed,
         rank=rank,
         world_size=world_size,
-        batch_size=batch_size(args),
-        max_tokens=args.max_tokens,
+        batch_size=options.batches.sentences,
+        max_tokens=options.batches.max_tokens,
     )
-    steps_per_epoch = math.ceil(len(batches) / args.accumulate)
-    n_steps = args.steps or math.ceil(args.epochs * len(batches) / args.accumulate)
-    schedule = _schedule(args, n_steps)
-    seed_everything(args.seed)
-    model = Transformer(_config(args, *map(len, tokenizers)))
+    accumulate = options.batches.accumulate
+    n_steps = _n_steps(options.course, len(batches), accumulate)
+    schedule = _schedule(options.course, config.d_model, n_steps)
+    seed_everything(options.course.seed)
+    model = Transformer(config)
     if begins:
         folder.create(settings, tokenizers)
+    steps_per_epoch = math.ceil(len(batches) / accumulate)
     return Job(folder, model, splits, batches, steps_per_epoch, n_steps, schedule)
 
 
-def batch_size(args: argparse.Namespace) -> int | None:
-    """In sentences, unless --max-tokens says how many tokens."""
-    return (args.batch_size or 64) if args.max_tokens is None else None
-
-
-def _config(args: argparse.Namespace, src_size: int, tgt_size: int) -> TransformerConfig:
+def _config(options: Options, src_size: int, tgt_size: int) -> TransformerConfig:
     """``src_size`` and ``tgt_size`` are equal for one vocabulary of byte pairs."""
-    changes = {name: getattr(args, name) for name in _SIZES if getattr(args, name) is not None}
-    changes |= {"norm": args.norm, "position": args.position, "max_len": args.max_len}
-    changes["share_embeddings"] = bool(args.train)
-    return getattr(TransformerConfig, args.preset)(src_size, tgt_size, **changes)
+    return options.model.config(src_size, tgt_size, shared=bool(options.data.train))
 
 
-def _schedule(args: argparse.Namespace, n_steps: int) -> Schedule:
-    d_model = _config(args, args.vocab_size, args.vocab_size).d_model
-    peak = args.peak or (d_model * args.warmup) ** -0.5  # Vaswani et al. (2017), Eq. 3
-    if args.schedule == "linear":
-        return linear_schedule(peak, warmup=args.warmup, n_steps=n_steps)
-    return warmup_schedule(peak, warmup=args.warmup)
+def _check_size(options: Options, config: TransformerConfig) -> None:
+    """Raises ValueError for a model that the memory cannot hold while it is trained."""
+    size, device = size_of(Transformer, config), options.machine.device or default_device()
+    # each process of torchrun has a model: on a CPU side by side, on GPUs one on each
+    processes = int(os.environ.get("LOCAL_WORLD_SIZE", 1)) if device.type == "cpu" else 1
+    what = f"a model of {size.parameters:,} parameters, with gradients and Adam's moments,"
+    check_fits(size.in_training, device, what=what, processes=processes)
 
 
-def _read(args: argparse.Namespace, rank: int) -> dict[str, Pairs]:
+def _n_steps(course: Course, n_batches: int, accumulate: int) -> int:
+    if course.steps is not None:
+        return course.steps
+    steps = math.ceil((course.epochs or 0) * n_batches / accumulate)
+    if steps > LARGEST:
+        raise ValueError(f"--epochs must give at most {LARGEST} steps, got {steps}")
+    return steps
+
+
+def _schedule(course: Course, d_model: int, n_steps: int) -> Schedule:
+    peak = course.peak or (d_model * course.warmup) ** -0.5  # Vaswani et al. (2017), Eq. 3
+    if course.schedule == "linear":
+        return linear_schedule(peak, warmup=course.warmup, n_steps=n_steps)
+    return warmup_schedule(peak, warmup=course.warmup)
+
+
+def _read(data: Data, seed: int, *, quiet: bool) -> dict[str, Pairs]:
     """The sentences of each split; of the grammar corpus, those to measure on are held out."""
-    files = {"train": args.train, "dev": args.dev, "test": args.test}
     pairs = {}
-    if not args.train:
+    if not data.train:
         made = {
-            "train": grammar_pairs(args.pairs, seed=args.seed),
-            "dev": grammar_pairs(500, seed=args.seed + 1, split="test"),
+            "train": grammar_pairs(data.pairs, seed=seed),
+            "dev": grammar_pairs(500, seed=seed + 1, split="test"),
         }
         for name, of_split in made.items():
             pairs[name] = [(" ".join(p.source), " ".join(p.target)) for p in of_split]
-    for name, paths in files.items():
+    for name, paths in (("train", data.train), ("dev", data.dev), ("test", data.test)):
         if paths:
-            pairs[name], report = read_parallel(*paths, on_bad=args.on_bad)
-            if report.skipped and rank == 0:
-                print(f"{paths[0]}, {paths[1]}: {report}")
+            pairs[name] = read_files(paths, on_bad=data.on_bad, quiet=quiet)
     return pairs
 
 
-def _settings(args: argparse.Namespace, pairs: dict[str, Pairs]) -> Settings:
-    options = {k: v for k, v in vars(args).items() if k not in train_options.free(args)}
+def _digests(pairs: dict[str, Pairs]) -> dict[str, str]:
+    """By which a run knows again the sentences that it learns from and chooses by."""
     digests = {}
     for name in pairs.keys() - {"test"}:
         lines = "".join(f"{src}\n{tgt}\n" for src, tgt in pairs[name])
         digests[name] = hashlib.sha256(lines.encode()).hexdigest()
-    return Settings(args.lowercase, bool(args.train), digests, options)
+    return digests
 
 
-def _make_tokenizers(args: argparse.Namespace, train: Pairs) -> Tokenizers:
-    if not args.train:
+def _make_tokenizers(data: Data, train: Pairs) -> Tokenizers:
+    if not data.train:
         return grammar_vocabularies()
-    lines = (line.lower() if args.lowercase else line for pair in train for line in pair)
-    shared = BytePairEncoding.train(lines, vocab_size=args.vocab_size)
+    lines = (line.lower() if data.lowercase else line for pair in train for line in pair)
+    shared = BytePairEncoding.train(lines, vocab_size=data.vocab_size)
     return shared, shared
 
 
-def _encode(
-    args: argparse.Namespace, pairs: Pairs, tokenizers: Tokenizers, name: str, rank: int
-) -> Split:
+def _encode(options: Options, pairs: Pairs, tokenizers: Tokenizers, name: str, rank: int) -> Split:
+    data, max_len = options.data, _config(options, _FEWEST, _FEWEST).max_len
     kept, examples, report = encode(
-        pairs, tokenizers, lowercase=args.lowercase, max_len=args.max_len, on_bad=args.on_bad
+        pairs, tokenizers, lowercase=data.lowercase, max_len=max_len, on_bad=data.on_bad
     )
     if rank == 0:
         print(f"{name}: {report}")

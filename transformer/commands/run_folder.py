@@ -10,19 +10,24 @@ results.json     what was measured at the end
 import json
 import os
 import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, get_origin, get_type_hints
 
 import torch
+from torch import nn
 
+from transformer.commands.options import Device, Option, best_last_or_step
 from transformer.data.text import BytePairEncoding, Tokenizing, Vocabulary
-from transformer.files import replace_file
+from transformer.files import only_writer, replace_file
 from transformer.model import Transformer
 from transformer.runtime import default_device
+from transformer.saved import read_json
 from transformer.training.checkpoint import (
     average_checkpoints,
     best_checkpoint,
+    check_config,
     checkpoints,
     load_transformer,
     step_of,
@@ -55,6 +60,28 @@ class LoadedRun(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Run:
+    """Options: which model of which run, and where it works."""
+
+    run: Annotated[Path, Option("the folder that train wrote", metavar="RUN", positional=True)]
+    checkpoint: Annotated[
+        str | int,
+        Option(
+            "best: the one of lowest loss on the dev set",
+            best_last_or_step, "best|last|STEP", either="weights",
+        ),
+    ] = "best"  # fmt: skip
+    average: Annotated[
+        int | None,
+        Option("the mean of the last N, as train --keep N leaves them", either="weights"),
+    ] = None
+    device: Device = None
+
+    def load(self) -> LoadedRun:
+        return RunFolder(self.run).load(self.checkpoint, average=self.average, device=self.device)
+
+
+@dataclass(frozen=True)
 class RunFolder:
     """Reads and writes the folder. What is not as it should be is a ValueError of one line."""
 
@@ -72,6 +99,12 @@ class RunFolder:
         """Makes the whole of it, or nothing."""
         self.check_new()
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._create(settings, tokenizers)
+        except OSError as error:  # which would name what it is called on the way
+            raise OSError(error.errno, error.strerror or str(error), str(self.path)) from error
+
+    def _create(self, settings: Settings, tokenizers: Tokenizers) -> None:
         with tempfile.TemporaryDirectory(dir=self.path.parent, prefix=".new-run-") as temporary:
             made = Path(temporary) / "run"
             made.mkdir()
@@ -87,40 +120,50 @@ class RunFolder:
                 os.replace(made / name, self.path / name)
 
     def settings(self) -> Settings:
-        file = self.path / _SETTINGS
+        file, wanted = self.path / _SETTINGS, get_type_hints(Settings)
+        kinds = {name: get_origin(kind) or kind for name, kind in wanted.items()}
         try:
-            about = json.loads(file.read_bytes())
-            if about.pop("format") != _FORMAT:
-                raise ValueError(f"its format is not {_FORMAT!r}")
-            settings = Settings(**about)
-            if not isinstance(settings.lowercase, bool) or not isinstance(
-                settings.byte_pairs, bool
-            ):
-                raise ValueError("lowercase and byte_pairs must be true or false")
-            dict(settings.digests), dict(settings.options)
+            about = read_json(file, _FORMAT, "of a training run", **kinds)
         except FileNotFoundError:
             raise ValueError(
                 f"{self.path} must be the folder of a run, has no {_SETTINGS}"
             ) from None
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{file} is not of a training run: {error!r}") from error
-        return settings
+        return Settings(**{name: about[name] for name in kinds})
 
-    def check_same(self, settings: Settings) -> None:
-        """Raises ValueError, which says what differs, unless the run began with ``settings``."""
-        before, now = self.settings(), json.loads(json.dumps(asdict(settings)))
-        changed = [
-            f"--{name.replace('_', '-')} was {before.options.get(name)}, is {value}"
-            for name, value in now["options"].items()
-            if before.options.get(name) != value
-        ]
-        changed += [
+    def check_options(self, options: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
+        """Raises ValueError, which says what differs, unless the run began with ``options``.
+
+        An option that is younger than the run was at its default.
+        """
+        before = {**defaults, **self.settings().options}
+        self._refuse(
+            f"--{name.replace('_', '-')} was {before.get(name)}, is {value}"
+            for name, value in options.items()
+            if before.get(name) != value
+        )
+
+    def check_digests(self, digests: Mapping[str, str]) -> None:
+        """Raises ValueError, which names them, for sentences that the run did not begin with."""
+        before = self.settings().digests
+        self._refuse(
             f"the sentences to {name} on are not those that it began with"
-            for name in sorted(now["digests"].keys() | before.digests.keys())
-            if now["digests"].get(name) != before.digests.get(name)
-        ]
-        if changed:
-            raise ValueError(f"{self.path} is a run with other settings: {'; '.join(changed)}")
+            for name in sorted(digests.keys() | before.keys())
+            if digests.get(name) != before.get(name)
+        )
+
+    def check_model(self, model: nn.Module) -> None:
+        """Raises ValueError unless the last checkpoint, if there is one, is of such a model."""
+        if saved := checkpoints(self.path):
+            check_config(saved[-1], model)
+
+    def check_alone(self) -> None:
+        """Raises BlockingIOError if another process is training in the folder."""
+        with only_writer(self.path):
+            pass
+
+    def _refuse(self, changes: Iterable[str]) -> None:
+        if changed := "; ".join(changes):
+            raise ValueError(f"{self.path} is a run with other settings: {changed}")
 
     def tokenizers(self) -> Tokenizers:
         if self.settings().byte_pairs:
@@ -146,16 +189,16 @@ class RunFolder:
         steps = ", ".join(str(step_of(path)) for path in chosen)
         device = device or default_device()
         if average is None:
-            model, told = load_transformer(chosen[0], device=device), f"step {steps}"
+            model, name = load_transformer(chosen[0], device=device), f"step {steps}"
         else:
-            model, told = average_checkpoints(chosen, device=device), f"mean of steps {steps}"
+            model, name = average_checkpoints(chosen, device=device), f"mean of steps {steps}"
         sizes = model.config.src_vocab_size, model.config.tgt_vocab_size
         if sizes != (len(tokenizers[0]), len(tokenizers[1])):
             raise ValueError(
                 f"{self.path} must hold the tokenizers of its model, with {sizes[0]} and "
                 f"{sizes[1]} tokens, got {len(tokenizers[0])} and {len(tokenizers[1])}"
             )
-        return LoadedRun(model, tokenizers, settings.lowercase, told)
+        return LoadedRun(model, tokenizers, settings.lowercase, name)
 
     def write_results(self, results: dict[str, Any]) -> None:
         replace_file(self.path / _RESULTS, json.dumps(results, indent=1))

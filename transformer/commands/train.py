@@ -7,48 +7,49 @@
 The same command goes on where a killed one stopped.
 """
 
-import argparse
 import contextlib
 import os
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 import torch.distributed as dist
 
 from transformer.commands.evaluate import measure, print_results
-from transformer.commands.options import Decoding
-from transformer.commands.prepare import Job, batch_size, prepare
-from transformer.commands.train_options import add_options
+from transformer.commands.prepare import Job, prepare
+from transformer.commands.train_options import Options
 from transformer.data.batches import BucketedBatches
 from transformer.model import Transformer
 from transformer.runtime import autocast_dtype, default_device, rank, world_size
 from transformer.training import evaluate_loss, fit
 
-__all__ = ["add_options", "execute"]
+__all__ = ["USAGE", "Options", "execute"]
+
+USAGE = "%(prog)s --out FOLDER [options]"
 
 
-def execute(args: argparse.Namespace) -> None:
-    args.check(args)
-    with _processes(args.device) as device:
-        autocast_dtype(device, args.precision)  # which refuses what the device has not
+def execute(options: Options) -> None:
+    with _processes(options.machine.device) as device:
+        autocast_dtype(device, options.machine.precision)  # which refuses what the device has not
         with _the_first_alone(device):
-            job = prepare(args, rank=rank(), world_size=world_size())
+            job = prepare(options, rank=rank(), world_size=world_size())
         try:
-            _train(args, job, device)
+            _train(options, job, device)
         except KeyboardInterrupt:
             step = job.folder.last_step()
-            saved = "nothing was saved" if step is None else f"step {step} is saved in {args.out}"
+            where = f"step {step} is saved in {options.out}"
+            saved = "nothing was saved" if step is None else where
             raise KeyboardInterrupt(f"stopped; {saved}; the same command goes on") from None
 
 
-def _train(args: argparse.Namespace, job: Job, device: torch.device) -> None:
+def _train(options: Options, job: Job, device: torch.device) -> None:
     if rank() == 0:
         size = sum(p.numel() for p in job.model.parameters())
         steps = f"{job.n_steps} steps, {job.steps_per_epoch} an epoch"
         print(f"{size:,} parameters on {device}; {steps}", flush=True)  # a pipe waits no longer
     started = time.monotonic()
-    losses = _fit(args, job, device)
+    losses = _fit(options, job, device)
     if rank() > 0:
         return
     seconds = time.monotonic() - started
@@ -58,17 +59,15 @@ def _train(args: argparse.Namespace, job: Job, device: torch.device) -> None:
         f"after {len(losses)} steps; {seconds:.0f} s"
     )
     if len(job.splits) > 1:
-        _measure(args, job, device)
+        _measure(options, job, device)
 
 
-def _fit(args: argparse.Namespace, job: Job, device: torch.device) -> list[float]:
-    evaluate = None
+def _fit(options: Options, job: Job, device: torch.device) -> list[float]:
+    course, machine, evaluate = options.course, options.machine, None
     if "dev" in job.splits:
+        sizes, held_out = options.batches, job.splits["dev"].examples
         dev = BucketedBatches(
-            job.splits["dev"].examples,
-            shuffle=False,
-            batch_size=batch_size(args),
-            max_tokens=args.max_tokens,
+            held_out, shuffle=False, batch_size=sizes.sentences, max_tokens=sizes.max_tokens
         )
 
         def evaluate(model: Transformer) -> float:
@@ -79,31 +78,30 @@ def _fit(args: argparse.Namespace, job: Job, device: torch.device) -> list[float
         job.batches,
         n_steps=job.n_steps,
         schedule=job.schedule,
-        smoothing=args.smoothing,
-        clip_norm=args.clip_norm,
-        accumulate=args.accumulate,
-        seed=args.seed,
+        smoothing=course.smoothing,
+        clip_norm=course.clip_norm,
+        accumulate=options.batches.accumulate,
+        seed=course.seed,
         device=device,
-        precision=args.precision,
-        compiled=args.compile,
-        run=args.out,
-        save_every=args.save_every,
-        keep=args.keep,
+        precision=machine.precision,
+        compiled=machine.compile,
+        run=options.out,
+        save_every=machine.save_every,
+        keep=machine.keep,
         evaluate=evaluate,
-        evaluate_every=args.save_every,
-        progress=not args.quiet,
+        evaluate_every=machine.save_every,
+        progress=not machine.quiet,
     )
     return history.losses
 
 
-def _measure(args: argparse.Namespace, job: Job, device: torch.device) -> None:
+def _measure(options: Options, job: Job, device: torch.device) -> None:
     """The best checkpoint, on sentences that it has not learned from; also in results.json."""
     run = job.folder.load("best", device=device)
-    results = {"steps": job.folder.last_step(), "checkpoint": run.checkpoint}
-    decoding = Decoding(args.beam_size, args.length_penalty)
+    results: dict[str, Any] = {"steps": job.folder.last_step(), "checkpoint": run.checkpoint}
     measured = [name for name in ("dev", "test") if name in job.splits]
     for name in measured:
-        results[name] = measure(run, *job.splits[name], decoding=decoding)
+        results[name] = measure(run, *job.splits[name], decoding=options.decoding)
     job.folder.write_results(results)
     for name in measured:
         print(f"{name}, measured at {run.checkpoint}:")

@@ -1,169 +1,173 @@
 """The options of ``python -m transformer train``, in the order in which one would think of them."""
 
-import argparse
+from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
-from typing import get_args
+from typing import Annotated, Any, Literal, get_type_hints
 
 from transformer.commands.options import (
-    add_decoding,
-    add_on_bad,
-    device,
+    Decoding,
+    Device,
+    OnBadLine,
+    Option,
+    flat,
+    passes,
     positive,
-    seed,
+    seed_number,
     share,
-    whole,
 )
-from transformer.layers import NormOrder
+from transformer.config import TransformerConfig
 from transformer.positional import POSITIONS
 from transformer.runtime import Precision
 
-# What may change when a run goes on: where things are, when it ends, what is shown and kept.
-# Everything else must be as it was. The sentences are held against their digests instead.
-FREE = {
-    *("out", "train", "dev", "test", "steps", "epochs", "save_every", "keep", "device", "compile"),
-    *("beam_size", "length_penalty", "quiet", "debug", "prog", "check", "execute"),
-}
+Files = tuple[Path, Path]  # of the source and of the target
+_FILES: Any = {"metavar": ("SOURCE", "TARGET"), "free": True}  # with what they held, elsewhere
 
 
-def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "%(prog)s --out FOLDER [options]"
-    parser.add_argument(
-        "--out",
-        metavar="FOLDER",
-        type=Path,
-        required=True,
-        help="for tokenizers, checkpoints and results",
-    )
-    _add_data(parser.add_argument_group("data"))
-    _add_model(parser.add_argument_group("model"))
-    _add_training(parser.add_argument_group("training"))
-    _add_batches(parser.add_argument_group("batches"))
-    _add_machine(parser.add_argument_group("saving and running"))
-    add_decoding(parser)
-    parser.set_defaults(check=lambda args: _check(parser, args))
+@dataclass(frozen=True)
+class Data:
+    """What is learned from, and measured on."""
+
+    train: Annotated[
+        Files | None,
+        Option(
+            "line-aligned text files, plain or gzip; without them, the grammar corpus", **_FILES
+        ),
+    ] = None
+    dev: Annotated[
+        Files | None,
+        Option("to measure on at each checkpoint, and find the best one", **_FILES),
+    ] = None
+    test: Annotated[
+        Files | None, Option("to measure the best checkpoint on at the end", **_FILES)
+    ] = None
+    pairs: Annotated[int, Option("of the grammar corpus")] = 20_000
+    lowercase: Annotated[bool, Option("both languages")] = False
+    vocab_size: Annotated[int, Option("of the byte pairs of both languages together")] = 8000
+    on_bad: OnBadLine = "error"
+
+    def __post_init__(self) -> None:
+        if not self.train and self.dev:
+            raise ValueError(
+                "--dev goes with --train; the grammar corpus has its own held-out split"
+            )
+        if not self.train and self.lowercase:
+            raise ValueError("--lowercase goes with --train; the grammar corpus is in lower case")
 
 
-def free(args: argparse.Namespace) -> set[str]:
-    """The options that may change; a decay to the last step depends on which step is the last."""
-    return FREE - {"steps", "epochs"} if args.schedule == "linear" else FREE
+@dataclass(frozen=True)
+class Preset:
+    """The sizes and the parts of the model, which ``Model`` below completes."""
+
+    preset: Annotated[
+        Literal["tiny", "small", "base", "big"],
+        Option("sizes of chapter 8, which the next options change"),
+    ] = "small"
+
+    def config(self, src_size: int, tgt_size: int, *, shared: bool) -> TransformerConfig:
+        """``shared``: both vocabularies are one, and so are the tables of embeddings."""
+        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "preset"}
+        changes = {name: value for name, value in given.items() if value is not None}
+        preset = getattr(TransformerConfig, self.preset)
+        return preset(src_size, tgt_size, share_embeddings=shared, **changes)
 
 
-def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
-    if not args.train and args.dev:
-        parser.error("--dev goes with --train; the grammar corpus has its own held-out split")
-    if not args.train and args.lowercase:
-        parser.error("--lowercase goes with --train; the grammar corpus is in lower case")
-    if args.epochs is None and args.steps is None:
-        args.steps = 1000
+# A field of the configuration is an option by itself, but for those that the data decide.
+_DECIDED = ("src_vocab_size", "tgt_vocab_size", "pad_id", "share_embeddings")
+_OF_PRESETS = ("d_model", "n_heads", "n_encoder_layers", "n_decoder_layers", "d_ff", "dropout")
+_KINDS: dict[str, Any] = {"dropout": share, "position": tuple(POSITIONS)}
+_HELP = {"max_len": "in tokens", **dict.fromkeys(_OF_PRESETS, "default: the preset's")}
+_DEFAULTS: dict[str, Any] = {"max_len": 256, **dict.fromkeys(_OF_PRESETS)}
 
 
-def _add_data(group: argparse._ArgumentGroup) -> None:
-    for name, text in (
-        ("--train", "line-aligned text files, plain or gzip; without them, the grammar corpus"),
-        ("--dev", "to measure on at each checkpoint, and find the best one"),
-        ("--test", "to measure the best checkpoint on at the end"),
-    ):
-        group.add_argument(name, nargs=2, type=Path, metavar=("SOURCE", "TARGET"), help=text)
-    group.add_argument(
-        "--pairs",
-        type=whole,
-        default=20_000,
-        metavar="N",
-        help="of the grammar corpus (default: %(default)s)",
-    )
-    group.add_argument("--lowercase", action="store_true", help="both languages")
-    group.add_argument(
-        "--vocab-size",
-        type=whole,
-        default=8000,
-        metavar="N",
-        help="of the byte pairs of both languages together (default: %(default)s)",
-    )
-    add_on_bad(group)
+def model_options(config: type[TransformerConfig]) -> type[Preset]:
+    hints, made = get_type_hints(config), []
+    for f in fields(config):
+        if f.name not in _DECIDED:
+            about = Option(_HELP.get(f.name, ""), _KINDS.get(f.name))
+            default = field(default=_DEFAULTS.get(f.name, f.default))
+            made.append((f.name, Annotated[hints[f.name], about], default))
+    return make_dataclass("Model", made, bases=(Preset,), frozen=True)
 
 
-def _add_model(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--preset",
-        choices=("tiny", "small", "base", "big"),
-        default="small",
-        help="sizes of chapter 8, which the next five change (default: %(default)s)",
-    )
-    for name in ("--d-model", "--n-heads", "--n-encoder-layers", "--n-decoder-layers", "--d-ff"):
-        group.add_argument(name, type=whole, metavar="N", help="default: the preset's")
-    group.add_argument("--dropout", type=share, metavar="P", help="default: the preset's")
-    group.add_argument(
-        "--norm", choices=get_args(NormOrder), default="post", help="default: %(default)s"
-    )
-    group.add_argument(
-        "--position", choices=tuple(POSITIONS), default="sinusoidal", help="default: %(default)s"
-    )
-    group.add_argument(
-        "--max-len", type=whole, default=256, metavar="N", help="in tokens (default: %(default)s)"
-    )
+Model = model_options(TransformerConfig)
 
 
-def _add_training(group: argparse._ArgumentGroup) -> None:
-    length = group.add_mutually_exclusive_group()
-    length.add_argument("--steps", type=whole, metavar="N", help="default: 1000")
-    length.add_argument(
-        "--epochs", type=positive, metavar="X", help="passes over the training data"
-    )
-    group.add_argument(
-        "--schedule",
-        choices=("paper", "linear"),
-        default="paper",
-        help="after the warm-up: the paper's √-decay, or down to 0 (default: %(default)s)",
-    )
-    group.add_argument(
-        "--warmup",
-        type=whole,
-        default=200,
-        metavar="N",
-        help="steps (default: %(default)s; the paper: 4000)",
-    )
-    group.add_argument(
-        "--peak",
-        type=positive,
-        metavar="RATE",
-        help="highest learning rate (default: the paper's, by d_model and warm-up)",
-    )
-    group.add_argument(
-        "--smoothing", type=share, default=0.1, metavar="P", help="default: %(default)s"
-    )
-    group.add_argument(
-        "--clip-norm", type=positive, default=1.0, metavar="X", help="default: %(default)s"
-    )
-    group.add_argument("--seed", type=seed, default=0, metavar="N", help="default: %(default)s")
+@dataclass(frozen=True)
+class Course:
+    """How long, and in what steps."""
+
+    steps: Annotated[int | None, Option("default: 1000", either="length", free=True)] = None
+    epochs: Annotated[
+        float | None, Option("passes over the training data", passes, either="length", free=True)
+    ] = None
+    schedule: Annotated[
+        Literal["paper", "linear"], Option("after the warm-up: the paper's √-decay, or down to 0")
+    ] = "paper"
+    warmup: Annotated[int, Option("steps; the paper: 4000")] = 200
+    peak: Annotated[
+        float | None,
+        Option("highest learning rate (default: the paper's, by d_model and warm-up)", positive),
+    ] = None
+    smoothing: Annotated[float, Option(kind=share)] = 0.1
+    clip_norm: Annotated[float, Option(kind=positive)] = 1.0
+    seed: Annotated[int, Option(kind=seed_number)] = 0
+
+    def __post_init__(self) -> None:
+        if self.steps is None and self.epochs is None:
+            object.__setattr__(self, "steps", 1000)
 
 
-def _add_batches(group: argparse._ArgumentGroup) -> None:
-    size = group.add_mutually_exclusive_group()
-    size.add_argument(
-        "--batch-size", type=whole, metavar="N", help="sentences a process (default: 64)"
-    )
-    size.add_argument(
-        "--max-tokens", type=whole, metavar="N", help="positions a process, padding included"
-    )
-    group.add_argument("--accumulate", type=whole, default=1, metavar="N", help="batches to a step")
+@dataclass(frozen=True)
+class Batches:
+    """How much makes a step."""
+
+    batch_size: Annotated[
+        int | None, Option("sentences a process (default: 64)", either="size")
+    ] = None
+    max_tokens: Annotated[
+        int | None, Option("positions a process, padding included", either="size")
+    ] = None
+    accumulate: Annotated[int, Option("batches to a step")] = 1
+
+    @property
+    def sentences(self) -> int | None:
+        """As many, unless --max-tokens says how many tokens."""
+        return (self.batch_size or 64) if self.max_tokens is None else None
 
 
-def _add_machine(group: argparse._ArgumentGroup) -> None:
-    group.add_argument(
-        "--save-every",
-        type=whole,
-        default=500,
-        metavar="N",
-        help="steps between checkpoints, where the dev set is measured (default: %(default)s)",
-    )
-    group.add_argument(
-        "--keep",
-        type=whole,
-        default=2,
-        metavar="N",
-        help="latest checkpoints, and the best one besides (default: %(default)s)",
-    )
-    group.add_argument("--precision", choices=get_args(Precision), default="auto")
-    group.add_argument("--device", type=device, help="default: the GPU if there is one")
-    group.add_argument("--compile", action="store_true", help="by torch.compile")
-    group.add_argument("--quiet", action="store_true", help="no progress on standard error")
+@dataclass(frozen=True)
+class Machine:
+    """Where it runs, what it shows and keeps."""
+
+    save_every: Annotated[
+        int, Option("steps between checkpoints, where the dev set is measured", free=True)
+    ] = 500
+    keep: Annotated[int, Option("latest checkpoints, and the best one besides", free=True)] = 2
+    precision: Annotated[Precision, Option()] = "auto"
+    device: Device = None
+    compile: Annotated[bool, Option("by torch.compile", free=True)] = False
+    quiet: Annotated[bool, Option("no progress on standard error", free=True)] = False
+
+
+@dataclass(frozen=True)
+class Options:
+    """All that ``train`` is told."""
+
+    out: Annotated[
+        Path, Option("for tokenizers, checkpoints and results", metavar="FOLDER", free=True)
+    ]
+    data: Annotated[Data, "data"]
+    model: Annotated[Preset, Model, "model"]
+    course: Annotated[Course, "training"]
+    batches: Annotated[Batches, "batches"]
+    machine: Annotated[Machine, "saving and running"]
+    decoding: Annotated[Decoding, "decoding"]
+
+    def settled(self) -> dict[str, Any]:
+        """What must be as it was when a run goes on, by the names of the options.
+
+        A decay to the last step depends on which step is the last. The sentences are held against
+        their digests instead.
+        """
+        ends = ("steps", "epochs") if self.course.schedule == "linear" else ()
+        return {f.name: value for f, of, value in flat(self) if f.name in ends or not of.free}

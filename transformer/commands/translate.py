@@ -2,39 +2,44 @@
 
     echo "ein Hund schläft" | python -m transformer translate runs/de-en
 
-A translation is written as soon as its batch is read; at a terminal, line by line.
+A translation is written as soon as its batch is read; at a terminal, line by line. An empty line
+gives an empty line, and no input gives no output.
 """
 
-import argparse
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from dataclasses import dataclass
+from typing import Annotated
 
-from transformer.commands.options import add_decoding, add_run
-from transformer.commands.run_folder import LoadedRun, RunFolder
+from transformer.commands.options import Translating
+from transformer.commands.run_folder import LoadedRun, Run
 from transformer.decoding.translate import translate
 
-
-def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.usage = "%(prog)s RUN [options] < SENTENCES > TRANSLATIONS"
-    add_run(parser)
-    add_decoding(parser)
+USAGE = "%(prog)s RUN [options] < SENTENCES > TRANSLATIONS"
 
 
-def execute(args: argparse.Namespace) -> None:
+@dataclass(frozen=True)
+class Options:
+    """All that ``translate`` is told."""
+
+    run: Run
+    decoding: Annotated[Translating, "decoding"]
+
+
+def execute(options: Options) -> None:
     if sys.stdin is None:
         raise ValueError("standard input must be open, got none")
-    run = RunFolder(Path(args.run)).load(args.checkpoint, average=args.average, device=args.device)
+    run, decoding = options.run.load(), options.decoding
     sentences = read_sentences(sys.stdin.buffer, run)
-    for batch in _batches(sentences, 1 if sys.stdin.isatty() else args.batch_size):
+    for batch in _batches(sentences, 1 if sys.stdin.isatty() else decoding.batch_size):
         translations = translate(
             batch,
             run.model,
             *run.tokenizers,
-            max_len=args.max_len,
-            beam_size=args.beam_size,
-            length_penalty=args.length_penalty,
+            max_len=decoding.max_len,
+            beam_size=decoding.beam_size,
+            length_penalty=decoding.length_penalty,
         )
         for translation in translations:  # a line for a line, whatever bytes the model writes
             print(translation.replace("\n", " "))

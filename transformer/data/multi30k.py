@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from http.client import HTTPException
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.request import urlopen
 
 from tqdm import tqdm
@@ -17,7 +17,7 @@ from transformer.files import replace_file
 VARIABLE = "MULTI30K"
 COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"
 SOURCE = f"https://raw.githubusercontent.com/multi30k/dataset/{COMMIT}/data/task1/raw"
-PARTS = ("train", "val", "test_2016_flickr")
+PARTS = {"train": "train", "dev": "val", "test": "test_2016_flickr"}  # as its files call them
 FILES = {  # bytes, SHA-256
     "train.de.gz": (637044, "726e39b2fa9eb9ffb6dc763fb35a179f80fae06ffc5d28b6ace5faa883de28a6"),
     "train.en.gz": (568929, "d79cfa999dd4c51d2cb42499b6796d5a882c3a8a961923c25a898c90f8bbd56f"),
@@ -80,8 +80,11 @@ def multi30k(
             if not download:
                 raise _missing(f"{next(iter(faults.values()))} in {place}", source)
             _fetch(list(faults), place, source, timeout, progress)
-    sides = ([place / f"{part}.{side}.gz" for side in ("de", "en")] for part in PARTS)
-    return Multi30k(*(read_parallel(*paths)[0] for paths in sides))
+    read = {
+        ours: read_parallel(place / f"{theirs}.de.gz", place / f"{theirs}.en.gz")[0]
+        for ours, theirs in PARTS.items()
+    }
+    return Multi30k(**read)
 
 
 def _cache() -> Path:
@@ -121,7 +124,7 @@ def _missing(what: str, source: str) -> DataMissing:
 def _fetch(names: list[str], folder: Path, source: str, timeout: float, progress: bool) -> None:
     """A file has its name only when it is whole and right."""
     total = sum(FILES[name][0] for name in names)
-    silence = {} if progress else {"disable": True}  # else TQDM_DISABLE decides
+    silence: dict[str, Any] = {} if progress else {"disable": True}  # else TQDM_DISABLE decides
     with tqdm(total=total, desc="Multi30k", unit="B", unit_scale=True, **silence) as bar:
         for name in names:
             try:

@@ -44,8 +44,8 @@ def read_parallel(
     Plain or gzip, with or without a byte-order mark. Only \n and \r\n end a line; white space
     around it is dropped. A pair is bad if a side is not UTF-8, empty, or over ``max_words``.
 
-    Raises ValueError for files of different lengths, of broken gzip or without a good pair, and
-    for a bad pair unless ``on_bad`` is "skip".
+    Raises ValueError for files of different lengths, of broken gzip, of nothing but \r where
+    lines should end, or without a good pair; and for a bad pair unless ``on_bad`` is "skip".
     """
     check_choice(get_args(OnBad), on_bad=on_bad)
     paths = (src_path, tgt_path)
@@ -55,13 +55,17 @@ def read_parallel(
             f"src_path and tgt_path must have as many lines as each other, got {len(src_lines)} "
             f"in {src_path} and {len(tgt_lines)} in {tgt_path}"
         )
-    pairs, skipped, left_out = [], Counter(), []
+    pairs: list[tuple[str, str]] = []
+    skipped: Counter[str] = Counter()
+    left_out: list[int] = []
     for number, lines in enumerate(zip(src_lines, tgt_lines, strict=True), start=1):
         faults = [_fault(line, max_words) for line in lines]
         if faults == [None, None]:
-            pairs.append(tuple(line.decode().strip() for line in lines))
+            src, tgt = (line.decode().strip() for line in lines)
+            pairs.append((src, tgt))
             continue
-        path, fault = next(both for both in zip(paths, faults, strict=True) if both[1])
+        # of two faults the first is told, and counted
+        path, fault = next((p, f) for p, f in zip(paths, faults, strict=True) if f is not None)
         if on_bad == "error":
             raise ValueError(f"{path}, line {number}: {fault}")
         skipped[fault] += 1
@@ -87,7 +91,8 @@ def encode_pairs(
     Raises ValueError if no pair fits, and for one that does not unless ``on_long`` is "skip".
     """
     check_choice(get_args(OnBad), on_long=on_long)
-    examples, left_out = [], []
+    examples: list[Example] = []
+    left_out: list[int] = []
     for number, (src_text, tgt_text) in enumerate(pairs, start=1):
         src = [*src_tokenizer.encode(src_text), EOS_ID]
         tgt = [BOS_ID, *tgt_tokenizer.encode(tgt_text), EOS_ID]
@@ -116,7 +121,12 @@ def _read_lines(path: str | Path) -> list[bytes]:
             data = gzip.decompress(data)
         except (OSError, EOFError, zlib.error) as error:
             raise ValueError(f"{path} is not a whole gzip file: {error}") from error
-    lines = data.removeprefix(codecs.BOM_UTF8).split(b"\n")
+    elif data and str(path).endswith(".gz"):  # a page of a server, maybe, in place of the file
+        raise ValueError(f"{path} is no gzip file, though it is called one")
+    data = data.removeprefix(codecs.BOM_UTF8)
+    if b"\n" not in data and b"\r" in data.strip():  # as before Mac OS X: all would be one line
+        raise ValueError(f"{path} must end its lines with \\n or \\r\\n, got \\r alone")
+    lines = data.split(b"\n")
     return lines if lines[-1] else lines[:-1]  # what follows the last \n is no line
 
 

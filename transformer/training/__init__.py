@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from transformer.training.checkpoint import load_checkpoint as load_checkpoint
     from transformer.training.checkpoint import load_transformer as load_transformer
     from transformer.training.checkpoint import save_checkpoint as save_checkpoint
-    from transformer.training.loop import History as History
+    from transformer.training.history import History as History
     from transformer.training.loop import evaluate_loss as evaluate_loss
     from transformer.training.loop import fit as fit
     from transformer.training.objective import count_labels as count_labels
@@ -27,7 +27,8 @@ else:
         {
             "checkpoint": "average_checkpoints best_checkpoint checkpoints load_checkpoint "
             "load_transformer save_checkpoint",
-            "loop": "History evaluate_loss fit",
+            "history": "History",
+            "loop": "evaluate_loss fit",
             "objective": "count_labels linear_schedule paper_optimizer paper_schedule "
             "smoothed_cross_entropy warmup_schedule",
             "step": "TrainingStep",

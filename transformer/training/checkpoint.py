@@ -4,24 +4,27 @@ import json
 import math
 import os
 import re
-import shutil
-from collections.abc import Iterable, Iterator
-from dataclasses import MISSING, asdict, fields
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from transformer.checks import check_positive
-from transformer.config import TransformerConfig
-from transformer.files import flush
+from transformer.files import flush, remove
 from transformer.model import Transformer
+from transformer.saved import check_fields, make_model, read_json
+from transformer.tensors import copy_tensors, difference, named_tensors, read_tensors
+from transformer.training.moments import named_moments, read_moments, restore_moments
 
 FORMAT = "transformer.training.checkpoint 1"
 _FILES = ("model.safetensors", "optimizer.safetensors", "state.json")
+_NAME = re.compile(r"step-\d{8,}")
 
 
 def save_checkpoint(
@@ -46,15 +49,16 @@ def save_checkpoint(
     about = {"format": FORMAT, "step": step, "config": _config(model), "state": state}
     try:
         _remove_leftovers(run)
-        temporary.mkdir(parents=True)
+        temporary.mkdir(parents=True)  # which follows no link that is laid there
         (temporary / _FILES[2]).write_text(json.dumps(about), encoding="utf-8")
-        save_file(_weights(model), temporary / _FILES[0])
-        save_file(dict(_moments(model, optimizer)), temporary / _FILES[1])
+        save_file(named_tensors(model), temporary / _FILES[0])
+        save_file(dict(named_moments(model, optimizer)), temporary / _FILES[1])
         for name in _FILES:
             flush(temporary / name)
-        os.rename(temporary, final)
+        os.rename(temporary, final)  # from here on it is there, with all that it holds
     except BaseException as error:
-        shutil.rmtree(temporary, ignore_errors=True)
+        with suppress(OSError):
+            remove(temporary)
         if isinstance(error, OSError | SafetensorError):  # a full disk, say
             raise OSError(f"{final} was not saved: {error}") from error
         raise
@@ -65,8 +69,7 @@ def save_checkpoint(
 
 def checkpoints(run: str | Path) -> list[Path]:
     """The checkpoints in ``run``, oldest first."""
-    found = [p for p in Path(run).glob("step-*") if re.fullmatch(r"step-\d{8,}", p.name)]
-    return sorted(found, key=step_of)
+    return sorted((p for p in Path(run).glob("step-*") if _NAME.fullmatch(p.name)), key=step_of)
 
 
 def step_of(path: Path) -> int:
@@ -84,8 +87,44 @@ def best_checkpoint(run: str | Path) -> Path:
     if not saved:
         raise ValueError(f"run must hold a checkpoint, got {run}")
     evaluations = _read_about(saved[-1])["state"].get("evaluations", {})
+    if not isinstance(evaluations, dict) or not all(map(_is_number, evaluations.values())):
+        raise ValueError(f"{saved[-1] / _FILES[2]} must hold numbers in state.evaluations")
     values = {path: evaluations.get(str(step_of(path)), math.nan) for path in saved}
-    return min((p for p in saved if not math.isnan(values[p])), key=values.get, default=saved[-1])
+    measured = [path for path in saved if not math.isnan(values[path])]
+    return min(measured, key=lambda path: values[path], default=saved[-1])
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """What a checkpoint holds, read and held against a model, which has not changed yet."""
+
+    file: Path  # state.json, for whoever checks the state to name
+    step: int
+    state: dict[str, Any]
+    weights: dict[str, Tensor]
+    moments: dict[str, Tensor]
+
+    def restore(self, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
+        """Gives ``model``, and ``optimizer`` if there is one, what it was read for."""
+        copy_tensors(self.weights, model)
+        if optimizer is not None:
+            restore_moments(model, optimizer, self.moments)
+
+
+def read_checkpoint(
+    path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None
+) -> Checkpoint:
+    """All that ``load_checkpoint`` restores, checked; ``state`` is for the caller to check.
+
+    Raises ValueError, which names the file, for one that is cut off, of another model, or holds
+    what no training leaves: numbers that are not finite, negative second moments, half a step.
+    """
+    path = Path(path)
+    about = _read_about(path)
+    check_config(path, model)
+    weights = read_tensors(path / _FILES[0], named_tensors(model))
+    moments = {} if optimizer is None else read_moments(path / _FILES[1], model)
+    return Checkpoint(path / _FILES[2], about["step"], about["state"], weights, moments)
 
 
 def load_checkpoint(
@@ -93,35 +132,37 @@ def load_checkpoint(
 ) -> tuple[int, dict[str, Any]]:
     """Restores ``model``, and ``optimizer`` if given; returns the step and the state saved with it.
 
-    Raises ValueError, which names the file, for one that is truncated, of another model or has
-    NaN among its weights, and OSError for one that cannot be read; nothing is changed then.
+    Raises ValueError as ``read_checkpoint`` does, and OSError for a file that cannot be read;
+    nothing is changed then.
     """
-    path = Path(path)
-    about = _read_about(path)
-    saved, config = about["config"], _config(model)
-    if isinstance(saved, dict) and config is not None:
-        saved = _defaults(type(model.config)) | saved  # a field may be younger than the checkpoint
-    if saved != config:
-        raise ValueError(f"{path} is of another model: {_difference(saved, config)}")
-    weights = _read_tensors(path / _FILES[0], _weights(model))
-    broken = [name for name, _ in model.named_parameters() if not weights[name].isfinite().all()]
-    if broken:
-        raise ValueError(f"{path / _FILES[0]} must hold finite weights, got others in {broken[0]}")
-    if optimizer is not None:
-        _restore_moments(model, optimizer, _read_moments(path / _FILES[1], model))
-    _copy_weights(weights, model)
-    return about["step"], about["state"]
+    saved = read_checkpoint(path, model, optimizer)
+    saved.restore(model, optimizer)
+    return saved.step, saved.state
+
+
+def check_config(path: Path, model: nn.Module) -> None:
+    """Raises ValueError unless the checkpoint is of a model with the config of ``model``.
+
+    That takes a look at a small file, and none at the weights.
+    """
+    stored, own = _read_about(path)["config"], _config(model)
+    if stored is not None and own is not None:
+        kind: Any = type(model.config)
+        try:  # a field may be younger than the checkpoint
+            stored = check_fields(kind, stored)
+        except ValueError as error:
+            raise ValueError(f"{path} is of another model: {error}") from error
+    if stored != own:
+        raise ValueError(f"{path} is of another model: {difference(stored or {}, own or {})}")
 
 
 def load_transformer(path: str | Path, *, device: torch.device | str = "cpu") -> Transformer:
     """The model of a checkpoint, in evaluation mode. Raises ValueError as load_checkpoint does."""
-    about = _read_about(Path(path))
-    try:
-        model = Transformer(TransformerConfig(**about["config"]))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{path} holds no Transformer: {error}") from error
-    load_checkpoint(path, model)
-    return model.to(device).eval()
+    path = Path(path)
+    config = _read_about(path)["config"]
+    if config is None:
+        raise ValueError(f"{path} holds no Transformer: it was saved without a config")
+    return make_model("Transformer", config, path / _FILES[0]).to(device).eval()
 
 
 def average_checkpoints(
@@ -137,109 +178,40 @@ def average_checkpoints(
     if not paths:
         raise ValueError("paths must hold at least one checkpoint, got none")
     model = load_transformer(paths[0])
-    sums = {name: tensor.double() for name, tensor in _weights(model).items()}
+    sums = {name: tensor.double() for name, tensor in named_tensors(model).items()}
     for path in paths[1:]:
-        load_checkpoint(path, model)
-        for name, tensor in _weights(model).items():
+        for name, tensor in read_checkpoint(path, model).weights.items():
             sums[name] += tensor
-    _copy_weights({name: total / len(paths) for name, total in sums.items()}, model)
+    copy_tensors({name: total / len(paths) for name, total in sums.items()}, model)
     return model.to(device).eval()
 
 
-def _weights(model: nn.Module) -> dict[str, Tensor]:
-    """Each tensor once, though several modules may share it; views of the model's own."""
-    named = dict(model.named_parameters())
-    known = model.state_dict().keys()
-    named |= {name: buffer for name, buffer in model.named_buffers() if name in known}
-    return {name: tensor.detach() for name, tensor in named.items()}
-
-
-def _moments(model: nn.Module, optimizer) -> Iterator[tuple[str, Tensor]]:
-    """Adam's step count and two moments of each parameter that it has moved, by name."""
-    for name, p in model.named_parameters():
-        for key, tensor in optimizer.state.get(p, {}).items():
-            yield f"{name}:{key}", tensor.detach()
-
-
-def _read_moments(file: Path, model: nn.Module) -> dict[str, Tensor]:
-    moved = {name.rpartition(":")[0] for name in _open_tensors(file)}
-    like = {}
-    for name, p in model.named_parameters():
-        if name in moved:
-            like |= {f"{name}:step": torch.zeros(()), f"{name}:exp_avg": p, f"{name}:exp_avg_sq": p}
-    return _read_tensors(file, like)
-
-
-def _restore_moments(model: nn.Module, optimizer, moments: dict[str, Tensor]) -> None:
-    names = {p: name for name, p in model.named_parameters()}
-    ordered = [p for group in optimizer.param_groups for p in group["params"]]
-    stored = optimizer.state_dict()
-    stored["state"] = {
-        i: {key: moments[f"{names[p]}:{key}"] for key in ("step", "exp_avg", "exp_avg_sq")}
-        for i, p in enumerate(ordered)
-        if f"{names[p]}:step" in moments
-    }
-    optimizer.load_state_dict(stored)
-
-
-def _copy_weights(weights: dict[str, Tensor], model: nn.Module) -> None:
-    with torch.no_grad():
-        for name, tensor in _weights(model).items():
-            tensor.copy_(weights[name])
-
-
 def _config(model: nn.Module) -> dict[str, Any] | None:
-    return asdict(model.config) if hasattr(model, "config") else None
-
-
-def _defaults(kind: type) -> dict[str, Any]:
-    return {f.name: f.default for f in fields(kind) if f.default is not MISSING}
+    config: Any = getattr(model, "config", None)
+    return asdict(config) if is_dataclass(config) and not isinstance(config, type) else None
 
 
 def _read_about(path: Path) -> dict[str, Any]:
+    """What state.json says, with everything of the right type but what the caller put in state."""
     file = path / _FILES[2]
-    data = file.read_bytes()
-    try:
-        about = json.loads(data)
-        if about["format"] != FORMAT or not isinstance(about["step"], int):
-            raise ValueError(f"its format is not {FORMAT!r}")
-        if not isinstance(about["state"], dict):
-            raise ValueError("its state is not an object")
-        if not isinstance(about["config"], dict | None):
-            raise ValueError("its config is not an object")
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{file} is not a checkpoint of this package: {error!r}") from error
+    about = read_json(file, FORMAT, "a checkpoint of this package", step=int, state=dict)
+    if not isinstance(about.get("config"), dict | None):
+        raise ValueError(f"{file} is not a checkpoint of this package: its config is no object")
+    if _NAME.fullmatch(path.name) and step_of(path) != about["step"]:
+        wanted = f"{file} must be of step {step_of(path)}, as its folder"
+        raise ValueError(f"{wanted}, got {about['step']}")
     return about
 
 
-def _read_tensors(file: Path, like: dict[str, Tensor]) -> dict[str, Tensor]:
-    tensors = _open_tensors(file)
-    shapes, wanted = ({n: tuple(t.shape) for n, t in ts.items()} for ts in (tensors, like))
-    if shapes != wanted:
-        raise ValueError(f"{file} is of another model: {_difference(shapes, wanted)}")
-    return tensors
-
-
-def _open_tensors(file: Path) -> dict[str, Tensor]:
-    with open(file, "rb"):  # a missing permission is named here: safetensors misses the file
-        pass
-    try:
-        return load_file(file)
-    except SafetensorError as error:
-        raise ValueError(f"{file} is damaged: {error}") from error
-
-
-def _difference(got: dict | None, wanted: dict | None) -> str:
-    got, wanted = got or {}, wanted or {}
-    names = sorted(n for n in got.keys() | wanted.keys() if got.get(n) != wanted.get(n))
-    shown = [f"{n} is {got.get(n)}, not {wanted.get(n)}" for n in names[:3]]
-    return "; ".join([*shown, *([f"and {len(names) - 3} more"] if len(names) > 3 else [])])
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _remove_leftovers(run: Path) -> None:
+    """What processes that were killed have left half written or half removed."""
     for pattern in (".writing-*", ".removing-*"):
-        for folder in run.glob(pattern):
-            shutil.rmtree(folder)
+        for leftover in run.glob(pattern):
+            remove(leftover)
 
 
 def _remove_old(run: Path, keep: int) -> None:
@@ -247,4 +219,4 @@ def _remove_old(run: Path, keep: int) -> None:
     for old in checkpoints(run)[:-keep]:
         if old != best:
             os.rename(old, run / f".removing-{old.name}")  # so that none is ever half there
-            shutil.rmtree(run / f".removing-{old.name}")
+            remove(run / f".removing-{old.name}")

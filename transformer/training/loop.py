@@ -1,9 +1,10 @@
 """The training loop: one device or many, resumable to the bit (chapter 9)."""
 
+import contextlib
 import math
 import sys
-from collections.abc import Callable, Iterable, Sized
-from dataclasses import KW_ONLY, asdict, dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Sized
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import torch.distributed as dist
 from tqdm import tqdm
 
 from transformer.checks import check_positive
+from transformer.files import only_writer
 from transformer.runtime import (
     Precision,
     default_device,
@@ -20,18 +22,11 @@ from transformer.runtime import (
     uninterrupted,
     world_size,
 )
-from transformer.training.checkpoint import checkpoints, load_checkpoint, save_checkpoint, step_of
+from transformer.training.checkpoint import checkpoints, read_checkpoint, save_checkpoint, step_of
+from transformer.training.history import History, read_history
 from transformer.training.objective import Schedule, count_labels, smoothed_cross_entropy
 from transformer.training.protocol import Trainable, TrainingBatch
 from transformer.training.step import TrainingStep
-
-
-@dataclass
-class History:
-    """What ``fit`` saw: the training loss of each step, and what ``evaluate`` returned, by step."""
-
-    losses: list[float] = field(default_factory=list)  # nats per token, smoothing included
-    evaluations: dict[int, float] = field(default_factory=dict)
 
 
 def fit(
@@ -59,7 +54,8 @@ def fit(
     With ``run``, a folder, it saves every ``save_every`` steps, at the end and on Ctrl-C, and goes
     on from there, to the same weights; the ``keep`` latest checkpoints and the best stay.
     ``model`` ends on ``device``, in training mode, after a whole step. See ``TrainingStep``.
-    Raises ValueError for bad numbers and checkpoints, FloatingPointError for NaN and infinity.
+    Raises ValueError for bad numbers and checkpoints, FloatingPointError for NaN and infinity,
+    BlockingIOError where another process is training in ``run``.
     """
     device = torch.device(device or default_device())
     step = TrainingStep(
@@ -70,7 +66,19 @@ def fit(
         step, n_steps=n_steps, run=run, save_every=save_every, keep=keep,
         evaluate=evaluate, evaluate_every=evaluate_every,
     )  # fmt: skip
-    return training(progress)
+    with _alone(run):
+        return training(progress)
+
+
+@contextlib.contextmanager
+def _alone(run: str | Path | None) -> Iterator[None]:
+    """No other training writes to ``run``; of many processes the first is the one that writes."""
+    if run is None or rank() > 0:
+        yield
+        return
+    Path(run).mkdir(parents=True, exist_ok=True)
+    with only_writer(run):
+        yield
 
 
 @dataclass
@@ -162,16 +170,16 @@ class _Training:
         """Restores the last checkpoint in ``run``, if there is one; how many steps are done."""
         if self.run is None:
             return 0
-        Path(self.run).mkdir(parents=True, exist_ok=True)
         saved = checkpoints(self.run)
         if not saved:
             return 0
-        done, state = load_checkpoint(saved[-1], self.step.model, self.step.optimizer)
-        if state["scaler"]:  # which is empty where no half precision was scaled
-            self.step.scaler.load_state_dict(state["scaler"])
-        evaluations = {int(number): value for number, value in state["evaluations"].items()}
-        self.history = History(state["losses"], evaluations)
-        return done
+        last = read_checkpoint(saved[-1], self.step.model, self.step.optimizer)
+        history, scaler = read_history(last)  # both refuse before anything has changed
+        last.restore(self.step.model, self.step.optimizer)
+        if scaler:  # which is empty where no half precision was scaled
+            self.step.scaler.load_state_dict(scaler)
+        self.history = history
+        return last.step
 
     def _save(self, number: int) -> None:
         model, optimizer = self.step.model, self.step.optimizer
@@ -180,7 +188,7 @@ class _Training:
                 f"after step {number} a weight is not finite: nothing was saved"
             )
         if rank() == 0:
-            state = {"scaler": self.step.scaler.state_dict(), **asdict(self.history)}
+            state = self.history.state(self.step.scaler.state_dict())
             save_checkpoint(self.run, model, optimizer, step=number, state=state, keep=self.keep)
 
     def _save_what_is_done(self) -> None:

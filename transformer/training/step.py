@@ -61,7 +61,9 @@ class TrainingStep:
         self.forward = self.model.to(self.device).train()
         self.parameters = list(self.model.parameters())
         self.optimizer = paper_optimizer(self.parameters)
-        self.sharded = hasattr(self.model, "reshard")  # by fully_shard, which shares gradients itself
+        self.sharded = hasattr(
+            self.model, "reshard"
+        )  # by fully_shard, which shares gradients itself
         if world_size() > 1 and not self.sharded:
             devices = [self.device] if self.device.type == "cuda" else None
             options = {_SYNC_BUFFERS: False}  # tables of positions are the same everywhere

@@ -1,0 +1,186 @@
+import json
+import os
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+from torch.testing import assert_close
+
+from transformer import Transformer, TransformerConfig, load_model, save_model
+from transformer.family import DecoderOnly, EncoderOnly, FamilyConfig
+
+FILES = ["config.json", "model.safetensors"]
+SIZES = {"d_model": 16, "n_heads": 2, "d_ff": 24, "max_len": 12}
+
+
+def transformer(**changes):
+    torch.manual_seed(0)
+    return Transformer(TransformerConfig.tiny(11, 13, **{**SIZES, **changes}))
+
+
+def family(kind, **changes):
+    torch.manual_seed(0)
+    return kind(FamilyConfig(11, n_layers=2, **{**SIZES, **changes}))
+
+
+MODELS = {
+    "a Transformer": lambda: transformer(position="rotary", norm="pre"),
+    "one table of three": lambda: Transformer(TransformerConfig.tiny(11, 11, **SIZES)),
+    "GPT": lambda: family(DecoderOnly, dropout=0.1),
+    "a model of today": lambda: family(
+        DecoderOnly, norm="rms", feed_forward="swiglu", position="rotary", bias=False, n_key_heads=1
+    ),
+    "BERT": lambda: family(EncoderOnly, norm_order="post", n_token_types=2),
+}
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_a_model_comes_back_as_it_was_saved(kind, tmp_path):
+    model = MODELS[kind]()
+    assert save_model(model, tmp_path / "deep/model") == tmp_path / "deep/model"
+    assert sorted(os.listdir(tmp_path / "deep/model")) == FILES
+    assert os.listdir(tmp_path / "deep") == ["model"]
+    loaded = load_model(str(tmp_path / "deep/model"))
+    assert type(loaded) is type(model)
+    assert loaded.config == model.config
+    assert not loaded.training
+    assert_close(loaded.state_dict(), model.state_dict(), rtol=0, atol=0)
+    shared = [len({id(p) for p in m.parameters()}) for m in (loaded, model)]
+    assert shared[0] == shared[1]
+    tokens = torch.tensor([[4, 5, 6, 2]])
+    given = (tokens, tokens) if type(model) is Transformer else (tokens,)
+    assert_close(loaded(*given), model.eval()(*given), rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
+def test_a_model_of_another_precision_comes_back_in_it(dtype, tmp_path):
+    model = transformer().to(dtype)
+    loaded = load_model(save_model(model, tmp_path / "model"))
+    assert {p.dtype for p in loaded.parameters()} == {dtype}
+    assert_close(loaded.state_dict(), model.state_dict(), rtol=0, atol=0)
+
+
+def test_the_model_that_was_there_is_replaced_and_nothing_else_ever_is(tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()  # an empty one is as good as none
+    save_model(transformer(), folder)
+    save_model(transformer(d_ff=32), folder)
+    assert load_model(folder).config.d_ff == 32
+    assert os.listdir(tmp_path) == ["model"]
+    (folder / "notes.txt").write_text("mine")
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    with pytest.raises(ValueError, match=r"must be new, empty or a saved model, got .*/model"):
+        save_model(transformer(), folder)
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(ValueError, match=r"must be new, empty or a saved model, got .*/file"):
+        save_model(transformer(), tmp_path / "file")
+
+
+@pytest.mark.parametrize("at", [1, 2])
+def test_what_stops_a_replacement_leaves_the_old_model(at, tmp_path, monkeypatch):
+    save_model(transformer(), tmp_path / "model")
+    rename, calls = os.rename, []
+
+    def fails_once(old, new):
+        calls.append(new)
+        if len(calls) == at:
+            raise OSError("no space")
+        rename(old, new)
+
+    monkeypatch.setattr(os, "rename", fails_once)
+    with pytest.raises(OSError, match=rf"^{tmp_path}/model was not saved: no space"):
+        save_model(transformer(d_ff=32), tmp_path / "model")
+    assert os.listdir(tmp_path) == ["model"]
+    assert load_model(tmp_path / "model").config.d_ff == 24
+
+
+def test_the_disk_holds_both_files_before_they_have_their_place(tmp_path, monkeypatch):
+    seen, rename = [], os.rename
+    monkeypatch.setattr("transformer.saved.flush", lambda path: seen.append(path.name))
+    monkeypatch.setattr(os, "rename", lambda *paths: seen.append("renamed") or rename(*paths))
+    save_model(transformer(), tmp_path / "model")
+    assert seen == [*FILES, "renamed", tmp_path.name]
+
+
+class Mine(Transformer):
+    """Of the right name for nobody."""
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_model_of_another_class_is_refused(tmp_path):
+    for model in (nn.Linear(2, 3), Mine(transformer().config)):
+        with pytest.raises(ValueError, match=r"model must be one of \('Transformer', 'Decoder"):
+            save_model(model, tmp_path / "model")
+    Mine.__name__ = "Transformer"
+    with pytest.raises(ValueError, match="model must be one of"):
+        save_model(Mine(transformer().config), tmp_path / "model")
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.fixture
+def saved(tmp_path):
+    return save_model(transformer(), tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("about", "message"),
+    [
+        (b"[1]", "is not a model that save_model wrote"),
+        (b"{" * 10**5, "is not a model that save_model wrote"),
+        (b"\xff\xfe", "is not a model that save_model wrote"),
+        ({"format": "x"}, r"is not a model .*its format is not 'transformer.saved 1'"),
+        ({"model": 3}, "is not a model .*its model must be of type str"),
+        ({"config": []}, "is not a model .*its config must be of type dict"),
+        ({"model": "os"}, r"config.json must name one of \('Transformer', .*got 'os'"),
+        ({"config": {"n_wings": 2}}, "holds no Transformer: .* has no field n_wings"),
+        ({"config": {"src_vocab_size": 9}}, "must have a value of tgt_vocab_size"),
+        ({"model": "DecoderOnly"}, "holds no DecoderOnly: FamilyConfig has no field"),
+    ],
+)
+def test_what_save_model_did_not_write_is_refused_by_name(saved, about, message):
+    if isinstance(about, dict):
+        stored = json.loads((saved / FILES[0]).read_text())
+        about = json.dumps(stored | about).encode()
+    (saved / FILES[0]).write_bytes(about)
+    with pytest.raises(ValueError, match=message) as refused:
+        load_model(saved)
+    assert str(saved) in str(refused.value)
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_a_file_that_is_missing_or_cut_off_is_named(saved, file):
+    data = (saved / file).read_bytes()
+    (saved / file).write_bytes(data[: len(data) // 2])
+    with pytest.raises(ValueError, match=rf"{saved}/{file} is "):
+        load_model(saved)
+    (saved / file).unlink()
+    with pytest.raises(FileNotFoundError, match=file):
+        load_model(saved)
+
+
+def test_tensors_of_other_names_shapes_types_and_values_are_refused(saved):
+    file = saved / FILES[1]
+    tensors = load_file(file)
+    name = "encoder.layers.1.feed_forward.W_1.bias"
+    for change, message in (
+        ({name: torch.zeros(9)}, rf"{name} is \(9,\), not \(24,\)$"),
+        ({name: torch.zeros(24, dtype=torch.int64)}, f"{name} is int64, not float32$"),
+        ({"x": torch.zeros(3)}, r"x is \(3,\), not None$"),
+        ({name: torch.full((24,), torch.nan)}, f"must hold finite numbers, got others in {name}$"),
+    ):
+        save_file(tensors | change, file)
+        with pytest.raises(ValueError, match=message) as refused:
+            load_model(saved)
+        assert str(file) in str(refused.value)
+    save_file(tensors | {name: torch.zeros(24, dtype=torch.complex64)}, file)
+    with pytest.raises(ValueError, match=f"must hold plain numbers, got {name} of type C64"):
+        load_model(saved)
+
+
+def test_a_field_that_is_younger_than_the_file_has_its_default(saved):
+    stored = json.loads((saved / FILES[0]).read_text())
+    del stored["config"]["norm"]
+    (saved / FILES[0]).write_text(json.dumps(stored))
+    assert load_model(saved).config == transformer().config
