@@ -28,7 +28,9 @@ class Decodable(Protocol):
     """
 
     @property
-    def pad_id(self) -> int: ...
+    def pad_id(self) -> int | None:
+        """The id of padding, which is never written; None: all ids are words."""
+        ...
 
     @property
     def max_len(self) -> int: ...
