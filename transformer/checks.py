@@ -22,11 +22,17 @@ def check_positive(**sizes: int) -> None:
             raise ValueError(f"{name} must be positive, got {size}")
 
 
+def check_number(**numbers: float) -> None:
+    """Raises TypeError for what is no number; names it."""
+    for name, number in numbers.items():
+        if not isinstance(number, int | float) or isinstance(number, bool):
+            raise TypeError(f"{name} must be a number, got {number!r}")
+
+
 def check_share(**shares: float) -> None:
     """Raises TypeError for what is no number, ValueError unless it is at least 0 and below 1."""
+    check_number(**shares)
     for name, share in shares.items():
-        if not isinstance(share, int | float) or isinstance(share, bool):
-            raise TypeError(f"{name} must be a number, got {share!r}")
         if not 0 <= share < 1:
             raise ValueError(f"{name} must be at least 0 and below 1, got {share}")
 
@@ -148,7 +154,8 @@ def _check_numbers(**tensors: Tensor) -> None:
 
 
 def check_finite_and_positive(**numbers: float) -> None:
-    """Raises ValueError unless each is above 0 and finite."""
+    """Raises TypeError for what is no number, ValueError unless it is above 0 and finite."""
+    check_number(**numbers)
     for name, number in numbers.items():
         if not 0 < number < math.inf:
             raise ValueError(f"{name} must be positive and finite, got {number}")

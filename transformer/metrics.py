@@ -127,7 +127,7 @@ def alignment_accuracy(
     n_words = sum(len({t for _, t in links}) for links in gold)
     if n_words == 0:
         raise ValueError("gold must hold at least one link, got none")
-    return sum(len(found & links) for found, links in zip(predicted, gold, strict=True)) / n_words
+    return sum(len(ours & links) for ours, links in zip(predicted, gold, strict=True)) / n_words
 
 
 def alignment_error_rate(

@@ -6,7 +6,8 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Literal, get_args
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import torch
@@ -66,17 +67,48 @@ def seed_everything(seed: int) -> None:
     torch.manual_seed(seed)
 
 
+class HasModes(Protocol):
+    """What can be evaluated: a ``torch.nn.Module``, or what decoding knows of one."""
+
+    def modules(self) -> Iterator[nn.Module]: ...
+
+    def eval(self) -> Any: ...
+
+
+@dataclass
+class _Mode:
+    """The mode that a module had before anyone evaluated it, and how many do now."""
+
+    training: bool
+    n_evaluating: int = 0
+
+
+_modes: dict[nn.Module, _Mode] = {}  # of the modules in evaluation
+_modes_lock = threading.Lock()
+
+
 @contextmanager
-def evaluating(model: nn.Module) -> Iterator[None]:
-    """Without dropout and without gradients; each module's mode is restored."""
-    modes = {module: module.training for module in model.modules()}
-    try:
+def evaluating(model: HasModes) -> Iterator[None]:
+    """Without dropout and without gradients; each module's mode is restored.
+
+    Also where blocks overlap, in several threads, on one model or on parts of it: the first that
+    comes to a module notes its mode, the last that leaves gives it back. Meanwhile the module is in
+    evaluation for all of them, and for a thread that trains it.
+    """
+    modules = list(model.modules())  # the same at both ends, whatever is exchanged in between
+    with _modes_lock:
+        for module in modules:
+            _modes.setdefault(module, _Mode(module.training)).n_evaluating += 1
         model.eval()
+    try:
         with torch.no_grad():
             yield
     finally:
-        for module, mode in modes.items():
-            module.training = mode
+        with _modes_lock:
+            for module in modules:
+                _modes[module].n_evaluating -= 1
+                if _modes[module].n_evaluating == 0:
+                    module.training = _modes.pop(module).training
 
 
 @contextmanager

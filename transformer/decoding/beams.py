@@ -1,46 +1,72 @@
-"""Beam search, all sentences of a batch at once (chapter 10)."""
+"""Beam search, all sentences of a batch at once (chapter 10).
+
+The state of a search is a table with a row for each sentence and K columns, its beams. A model
+knows rows only, so it is given all beams below each other, those of the first sentence first::
+
+    K = 2, two sentences         sentence   beam   row of tokens and of logits
+                                     0        0        0     <bos> le chat
+                                     0        1        1     <bos> la reine
+                                     1        0        2     <bos> je
+                                     1        1        3     <bos> nous
+
+Beam b of the i-th sentence that still goes on is row K i + b. A step goes from here to there:
+
+1. each beam is lengthened by every word: K V continuations of a sentence, with their sums of
+   log-probabilities;
+2. the 2 K likeliest are looked at. Of them at most K have <eos> as their new word, one for each
+   beam, so that at least K can go on;
+3. those among the first K that end with <eos> are set aside;
+4. the K likeliest that do not end are the new beams. Two of them may come from one old beam, and
+   then another old beam has come to nothing: ``advance`` says from which row each of them comes, so
+   that the model's caches follow;
+5. a sentence that has set aside K leaves the table, and its rows leave the model's batch.
+"""
 
 import math
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from transformer.decoding.limits import Limits, length_divisor
+from transformer.decoding.steps import not_a_number
+
+
+class Ended(NamedTuple):
+    """Sentences of one length that a search has set aside, the likeliest one of each source."""
+
+    sources: Int[Tensor, " m"]  # which sentence of the batch each is a translation of
+    tokens: Int[Tensor, "m length"]  # without bos_id, with eos_id if it has ended
+    log_p: Float[Tensor, " m"]
+
 
 class Beams:
-    """The beams of all sentences that are not done, and the best ended sentence of each.
-
-    Rows of logits are beams: those of the first sentence, then those of the second, and so on.
-    """
+    """The beams of all sentences that are not done, and what each sentence has set aside."""
 
     def __init__(
         self,
         n_sentences: int,
         beam_size: int,
+        limits: Limits,
         *,
-        max_len: int,
-        length_penalty: float,
-        bos_id: int | Int[Tensor, " n"],
-        eos_id: int,
         pad_id: int | None,
-        device: torch.device,
+        device: torch.device | str,
     ):
         n, K = n_sentences, beam_size
-        self.K, self.alpha, self.eos_id, self.pad_id = K, length_penalty, eos_id, pad_id
-        self.length, self.max_len = 0, max_len
+        self.n_sentences, self.K, self.limits, self.pad_id = n, K, limits, pad_id
+        self.length = 0  # how many tokens each beam has, without the first one
         self.going = torch.arange(n, device=device)  # (n,), which sentences are not done
-        filler = eos_id if pad_id is None else pad_id
-        self.tokens = torch.full((n, K, max_len + 1), filler, device=device)
-        self.tokens[:, :, 0] = (self.going.new_zeros(n) + bos_id)[:, None]
+        self.n_ended = torch.zeros(n, dtype=torch.long, device=device)  # of each sentence
+        self.ended: list[Ended] = []  # at most one entry for each length
+        # the table: what each beam has written, <bos> in front, and its log-probability
+        self.tokens = limits.unwritten(n, K, limits.max_len + 1, pad_id=pad_id, device=device)
+        self.tokens[:, :, 0] = limits.first_tokens(n, device)[:, None]
         self.log_p = torch.full((n, K), -math.inf, device=device)
         self.log_p[:, 0] = 0.0  # all beams begin alike: only the first counts
-        self.n_ended = torch.zeros(n, dtype=torch.long, device=device)
-        self.best_tokens = torch.full((n, max_len), filler, device=device)
-        self.best_log_p = torch.full((n,), -math.inf, device=device)
-        self.best_score = torch.full((n,), -math.inf, device=device)
 
     def first_rows(self) -> Int[Tensor, " n_beams"]:
-        """Which sentence each beam starts from."""
+        """Which sentence each beam starts from: 0 0 1 1 in the table above."""
         return self.going.repeat_interleave(self.K)
 
     def last_tokens(self) -> Int[Tensor, " n_beams"]:
@@ -51,39 +77,73 @@ class Beams:
         """One more token for each beam; the rows of ``logits`` that the next step goes on from."""
         n, K, V = len(self.going), self.K, logits.size(-1)
         self.length += 1
-        log_p = logits.float().log_softmax(dim=-1)  # padding is not a word, but has its share
-        if self.pad_id is not None:
+        # 1. Every continuation: the beam's log-probability and that of its next word, (n, K, V).
+        log_p = logits.float().log_softmax(dim=-1)
+        if self.pad_id is not None:  # padding is not a word, but has its share
             log_p.select(1, self.pad_id).fill_(-math.inf)
         total = self.log_p[:, :, None] + log_p.view(n, K, V)
-        log_p, flat = total.flatten(1).topk(min(2 * K, K * V))  # (n, 2K): enough, if K of them end
+        # 2. The likeliest of a sentence's K V; where they stand tells the beam and the word.
+        log_p, flat = total.flatten(1).topk(min(2 * K, K * V))  # (n, 2K), the likeliest first
         beam, token = flat // V, flat % V
         tokens = self.tokens.gather(1, beam[:, :, None].expand(-1, -1, self.tokens.size(2)))
         tokens[:, :, self.length] = token
-        ends = token == self.eos_id
+        ends = token == self.limits.eos_id
+        # 3. What ends is set aside, if it is among the first K.
         self._set_aside(tokens[:, :K], log_p[:, :K], ends[:, :K])
+        # 4. What goes on: the likeliest K of the others, and the rows that they come from.
         self.log_p, kept = log_p.masked_fill(ends, -math.inf).topk(K)  # (n, K)
         self.tokens = tokens.gather(1, kept[:, :, None].expand(-1, -1, tokens.size(2)))
         rows = beam.gather(1, kept) + K * torch.arange(n, device=flat.device)[:, None]
+        # 5. Sentences with K ends are done.
         on = self.n_ended[self.going] < K
-        self.going, self.tokens, self.log_p = self.going[on], self.tokens[on], self.log_p[on]
-        return rows[on].flatten()
+        if not on.all():
+            self.going, self.tokens, self.log_p = self.going[on], self.tokens[on], self.log_p[on]
+            rows = rows[on]
+        return rows.flatten()
 
     def _set_aside(self, tokens: Tensor, log_p: Tensor, ends: Tensor) -> None:
-        ends = ends & (log_p > -math.inf)
+        ends = ends & (log_p > -math.inf)  # a beam that does not exist yet cannot end
         self.n_ended[self.going] += ends.sum(dim=1)
-        log_p, at = log_p.masked_fill(~ends, -math.inf).max(dim=1)
-        self._keep(tokens, log_p, at)
+        self._keep(tokens, log_p.masked_fill(~ends, -math.inf))
 
-    def _keep(self, tokens: Tensor, log_p: Tensor, at: Tensor) -> None:
-        score = log_p / ((5 + self.length) / 6) ** self.alpha
-        better = score > self.best_score[self.going]
-        rows = self.going[better]
-        self.best_score[rows], self.best_log_p[rows] = score[better], log_p[better]
-        self.best_tokens[rows] = tokens[better, at[better], 1:]
+    def _keep(self, tokens: Tensor, log_p: Tensor) -> None:
+        """The likeliest of each sentence: of one length, no penalty prefers another."""
+        log_p, beam = log_p.max(dim=1)
+        some = log_p > -math.inf
+        written = tokens[some, beam[some], 1 : self.length + 1]
+        self.ended.append(Ended(self.going[some], written, log_p[some]))
 
-    def best(self) -> tuple[Int[Tensor, "n length"], Float[Tensor, " n"]]:
-        """The best ended sentence of each, or the best of those that never ended."""
-        unended = self.n_ended[self.going] == 0
-        log_p, at = self.log_p.max(dim=1)
-        self._keep(self.tokens, log_p.masked_fill(~unended, -math.inf), at)
-        return self.best_tokens[:, : self.length], self.best_log_p
+    def finish(self) -> list[Ended]:
+        """All that was set aside; a sentence without an end counts as far as it is written.
+
+        Raises ValueError where the logits were NaN. These are the first among the continuations
+        and, being not above -∞, never end: so the sentence is still in the table, and it is enough
+        to look once, here, where no step pays for it.
+        """
+        if not self.log_p.eq(self.log_p).all():
+            raise not_a_number()
+        endless = self.n_ended[self.going] == 0
+        self._keep(self.tokens, self.log_p.masked_fill(~endless[:, None], -math.inf))
+        self.going, self.tokens, self.log_p = self.going[:0], self.tokens[:0], self.log_p[:0]
+        return self.ended
+
+    def best(
+        self, length_penalty: float = 0.0
+    ) -> tuple[Int[Tensor, "n length"], Float[Tensor, " n"]]:
+        """The sentence with the highest score log P / ((5 + n) / 6)^α of each, and its log P.
+
+        Of two with the same score the shorter one, which was set aside first. Raises ValueError
+        as :meth:`finish` does.
+        """
+        n, device = self.n_sentences, self.log_p.device
+        best = self.limits.unwritten(n, self.length, pad_id=self.pad_id, device=device)
+        best_log_p = torch.full((n,), -math.inf, device=device)
+        best_score = torch.full((n,), -math.inf, device=device)
+        for sources, tokens, log_p in self.finish():  # the shortest first
+            n_tokens = tokens.size(1)
+            score = log_p / length_divisor(n_tokens, length_penalty)
+            better = score > best_score[sources]
+            rows = sources[better]
+            best_score[rows], best_log_p[rows] = score[better], log_p[better]
+            best[rows, :n_tokens] = tokens[better]
+        return best, best_log_p

@@ -7,10 +7,15 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from transformer.checks import check_finite_and_positive, check_positive
+from transformer.checks import check_finite_and_positive, check_number, check_positive
 from transformer.decoding.beams import Beams
+from transformer.decoding.limits import FirstToken, Limits, check_length_penalty
 from transformer.decoding.protocol import Decodable, Logits
-from transformer.decoding.steps import FirstToken, Steps, decoding_steps
+from transformer.decoding.steps import decoding_steps, not_a_number
+
+# The temperatures that float32 can divide by. Beyond them the distribution no longer changes: all
+# on the likeliest token, or the same for each.
+COLDEST, HOTTEST = torch.finfo(torch.float32).tiny, torch.finfo(torch.float32).max
 
 
 def greedy_decode(
@@ -24,21 +29,16 @@ def greedy_decode(
 ) -> Int[Tensor, "B length"]:
     """The likeliest token at each step, until each sentence has its ``eos_id``; chapter 10.
 
-    Without ``bos_id``, what the first step reads; padding follows ``eos_id``; no sentence is longer
-    than ``max_len``. Without the cache, and with a model that takes none, every step computes the
-    whole sentence anew, which gives the same tokens.
+    Without ``bos_id``, what the first step reads; padding follows ``eos_id``, or more of ``eos_id``
+    with a model that has no padding; no sentence is longer than ``max_len``. Without the cache, and
+    with a model that takes none, every step computes the whole sentence anew, which gives the same
+    tokens.
 
-    Raises ValueError for ids outside the vocabulary and a ``max_len`` past the model's.
+    Raises ValueError for ids outside the vocabulary, a ``max_len`` past the model's, and a model
+    whose logits are NaN.
     """
-    return generate(
-        model,
-        src,
-        lambda logits: logits.argmax(dim=-1),
-        bos_id=bos_id,
-        eos_id=eos_id,
-        max_len=max_len,
-        use_cache=use_cache,
-    )
+    limits = Limits(bos_id, eos_id, max_len)
+    return generate(model, src, lambda logits: logits.argmax(dim=-1), limits, use_cache=use_cache)
 
 
 def sample(
@@ -66,16 +66,24 @@ def sample(
     check_finite_and_positive(temperature=temperature)
     if top_k is not None:
         check_positive(top_k=top_k)
-    if top_p is not None and not 0 < top_p <= 1:
-        raise ValueError(f"top_p must be above 0 and at most 1, got {top_p}")
+    if top_p is not None:
+        check_number(top_p=top_p)
+        if not 0 < top_p <= 1:
+            raise ValueError(f"top_p must be above 0 and at most 1, got {top_p}")
+    temperature = min(max(temperature, COLDEST), HOTTEST)
 
     def draw(logits: Logits) -> Int[Tensor, " B"]:
-        kept = keep_top_p(keep_top_k(logits.float() / temperature, top_k), top_p)
-        return torch.multinomial(kept.softmax(dim=-1), 1, generator=generator)[:, 0]
+        logits = logits.float()
+        # The largest logit is moved to 0, where no temperature makes it infinite; what is added to
+        # all logits does not change their softmax.
+        logits = (logits - logits.amax(dim=-1, keepdim=True)) / temperature
+        shares = keep_top_p(keep_top_k(logits, top_k), top_p).softmax(dim=-1)
+        if not (shares[:, 0] >= 0).all():  # one NaN makes a whole row NaN
+            raise not_a_number()
+        return torch.multinomial(shares, 1, generator=generator)[:, 0]
 
-    return generate(
-        model, src, draw, bos_id=bos_id, eos_id=eos_id, max_len=max_len, use_cache=use_cache
-    )
+    limits = Limits(bos_id, eos_id, max_len)
+    return generate(model, src, draw, limits, use_cache=use_cache)
 
 
 def beam_search(
@@ -89,74 +97,81 @@ def beam_search(
     length_penalty: float = 0.6,
     use_cache: bool = True,
 ) -> tuple[Int[Tensor, "B length"], Float[Tensor, " B"]]:
-    """The best of the ``beam_size`` sentences found first, and its log-probability; chapter 10.
+    """The best of the ``beam_size`` sentences that end first, and its log-probability; chapter 10.
 
     A sentence Y of n tokens scores log P(Y | X) / ((5 + n) / 6)^length_penalty, Wu et al. (2016),
     Eq. 14 without coverage; n counts ``eos_id``. At each step the ``beam_size`` best continuations
     stay, and those that end are set aside; a search ends when it has set aside ``beam_size``, or at
-    ``max_len`` with the best unfinished one. Raises ValueError as :func:`greedy_decode` does.
+    ``max_len`` with the best unfinished one. Raises ValueError as :func:`greedy_decode` does, and
+    for a ``length_penalty`` so far from 0 that no scores are left to compare.
     """
-    check_positive(beam_size=beam_size)
-    if not math.isfinite(length_penalty):
-        raise ValueError(f"length_penalty must be finite, got {length_penalty}")
-    with decoding_steps(model, src, bos_id, eos_id, max_len, use_cache) as steps:
-        beams = Beams(
-            len(src),
-            beam_size,
-            max_len=max_len,
-            length_penalty=length_penalty,
-            bos_id=bos_id,
-            eos_id=eos_id,
-            pad_id=model.pad_id,
-            device=src.device,
-        )
-        tokens, log_p = run_beams(steps, beams)
-    return tokens.clone(), log_p.clone()
+    limits = Limits(bos_id, eos_id, max_len)
+    check_positive(beam_size=beam_size, max_len=max_len)
+    check_length_penalty(length_penalty, max_len)
+    beams = search_beams(model, src, limits, beam_size=beam_size, use_cache=use_cache)
+    return beams.best(length_penalty)
 
 
-def run_beams(steps: Steps, beams: Beams) -> tuple[Int[Tensor, "n length"], Float[Tensor, " n"]]:
-    """Advances all beams until none goes on or they are full; the best and its log-probability."""
-    steps.select(beams.first_rows())
-    for _ in range(beams.max_len):
-        rows = beams.advance(steps.next(beams.last_tokens()))
-        if len(rows) == 0:
-            break
-        steps.select(rows)
-    return beams.best()
+def search_beams(
+    model: Decodable,
+    src: Int[Tensor, "B S"],
+    limits: Limits,
+    *,
+    beam_size: int,
+    use_cache: bool = True,
+) -> Beams:
+    """A whole search, whose result holds all that it set aside; chapters 10 and 11.
+
+    The length penalty does not steer a search, it only chooses among what has ended:
+    ``search_beams(…).best(length_penalty)``, as often as there are penalties to be tried.
+    """
+    with decoding_steps(model, src, limits, use_cache=use_cache) as steps:
+        beams = Beams(len(src), beam_size, limits, pad_id=model.pad_id, device=src.device)
+        steps.select(beams.first_rows())  # from a row for each sentence to one for each beam
+        for _ in range(limits.max_len):
+            rows = beams.advance(steps.next(beams.last_tokens()))
+            if len(rows) == 0:
+                break
+            steps.select(rows)
+    return beams
 
 
 def generate(
     model: Decodable,
     src: Int[Tensor, "B S"],
     choose: Callable[[Logits], Int[Tensor, " B"]],
+    limits: Limits,
     *,
-    bos_id: FirstToken,
-    eos_id: int,
-    max_len: int,
     use_cache: bool = True,
 ) -> Int[Tensor, "B length"]:
     """One token a step for each sentence, which leaves the batch after its ``eos_id``; chapter 10.
 
     ``choose`` picks it from the logits. All else, and the errors, as in :func:`greedy_decode`.
     """
-    with decoding_steps(model, src, bos_id, eos_id, max_len, use_cache) as steps:
-        # a text without padding is filled up with its end
-        filler = eos_id if model.pad_id is None else model.pad_id
-        out = torch.full((len(src), max_len), filler, device=src.device)  # int64
-        going = torch.arange(len(src), device=src.device)  # which sentences are not done
-        tokens = going.new_zeros(len(src)) + bos_id  # (B,)
-        for t in range(max_len):
+    with decoding_steps(model, src, limits, use_cache=use_cache) as steps:
+        n, device, pad_id = len(src), src.device, model.pad_id
+        out = limits.unwritten(n, limits.max_len, pad_id=pad_id, device=device)
+        going = torch.arange(n, device=device)  # which sentences are not done: the rows of a step
+        tokens = limits.first_tokens(n, device)
+        are_numbers = torch.ones((), dtype=torch.bool, device=device)
+        for t in range(limits.max_len):
             logits = steps.next(tokens)
-            if model.pad_id is not None:
-                logits.select(1, model.pad_id).fill_(-math.inf)  # padding is not a word
+            if pad_id is not None:  # padding is not a word
+                logits.select(1, pad_id).fill_(-math.inf)
             tokens = choose(logits)
             out[going, t] = tokens
-            on = tokens != eos_id
+            # NaN is larger than all to argmax, so that what was chosen tells of it; it is only
+            # noted here and looked at once, at the end, for a GPU would have to wait for it.
+            are_numbers &= ~logits.gather(1, tokens[:, None]).isnan().any()
+            # A sentence that has ended leaves the batch: the others alone are computed further.
+            on = tokens != limits.eos_id
             if not on.all():
                 if not on.any():
                     break
                 going, tokens = going[on], tokens[on]
                 steps.select(on.nonzero()[:, 0])
+    if not are_numbers:
+        raise not_a_number()
     return out[:, : t + 1].clone()  # a tensor like any other, which one of inference mode is not
 
 

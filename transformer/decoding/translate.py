@@ -1,6 +1,6 @@
 """Sentences in, sentences out (chapter 11)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -38,18 +38,37 @@ def translate(
         check_positive(max_len=max_len)
     if model.pad_id != PAD_ID:
         raise ValueError(f"model must have the padding id {PAD_ID}, got {model.pad_id}")
-    sources = _encode(sentences, src_tokenizer, model.max_len)
-    with_words = [i for i, ids in enumerate(sources) if len(ids) > 1]
-    order = sorted(with_words, key=lambda i: len(sources[i]), reverse=True)
-    translations = [""] * len(sources)
-    for at in range(0, len(order), batch_size):
-        rows = order[at : at + batch_size]
-        src = pad([sources[i] for i in rows]).to(_device(model))
-        longest = max_len or min(src.size(1) + 50, model.max_len)
+    translations = [""] * len(sentences)
+    batches = source_batches(sentences, model, src_tokenizer, batch_size=batch_size)
+    for rows, src in batches:
+        longest = max_len or longest_translation(src, model)
         tokens = _search(model, src, longest, beam_size, length_penalty)
         for i, ids in zip(rows, tokens.cpu(), strict=True):
             translations[i] = tgt_tokenizer.decode(ids)
     return translations
+
+
+def source_batches(
+    sentences: Sequence[str], model: Decodable, tokenizer: Tokenizing, *, batch_size: int
+) -> Iterator[tuple[list[int], Tensor]]:
+    """Which sentences are decoded together, and their ids (B, S) on the model's device.
+
+    Sentences of similar length, so that there is little padding, and the longest first, so that
+    what runs out of memory does so at once. A sentence without a word is in no batch.
+
+    Raises ValueError for a sentence too long for the model, naming its place.
+    """
+    sources = _encode(sentences, tokenizer, model.max_len)
+    with_words = [i for i, ids in enumerate(sources) if len(ids) > 1]
+    order = sorted(with_words, key=lambda i: len(sources[i]), reverse=True)
+    for start in range(0, len(order), batch_size):
+        rows = order[start : start + batch_size]
+        yield rows, pad([sources[i] for i in rows]).to(_device(model))
+
+
+def longest_translation(src: Tensor, model: Decodable) -> int:
+    """50 tokens more than the longest source, Vaswani et al. (2017), section 6.1."""
+    return min(src.size(1) + 50, model.max_len)
 
 
 def check_beam_size(beam_size: int, tgt_vocab_size: int) -> None:

@@ -20,22 +20,22 @@ class Difference(NamedTuple):
 
 
 def bleu_counts(hypotheses: Sequence[str], references: Sequence[str]) -> Int[Tensor, "n 10"]:
-    """A row a sentence: found runs of 1 to 4 words, all such runs, and both lengths; chapter 11.
+    """A row a sentence: right runs of 1 to 4 words, all such runs, and both lengths; chapter 11.
 
     Summed over the sentences, a row is all that BLEU is made of.
     """
     metric, rows = BLEU(effective_order=True), []
     for hypothesis, reference in zip(hypotheses, references, strict=True):
-        found = metric.sentence_score(hypothesis, [reference])
-        rows.append([*found.counts, *found.totals, found.sys_len, found.ref_len])
+        score = metric.sentence_score(hypothesis, [reference])
+        rows.append([*score.counts, *score.totals, score.sys_len, score.ref_len])
     return torch.tensor(rows)
 
 
 def bleu_of(sums: Int[Tensor, "N 10"]) -> Float[Tensor, " N"]:
     """BLEU of summed counts, Papineni et al. (2002), section 2.3; 0 where no run of a length is."""
-    found, total = sums[:, :N_ORDERS].double(), sums[:, N_ORDERS : 2 * N_ORDERS].double()
+    right, total = sums[:, :N_ORDERS].double(), sums[:, N_ORDERS : 2 * N_ORDERS].double()
     lengths = sums[:, -2:].double()
-    mean_log = (found / total.clamp(min=1)).log().mean(dim=1)
+    mean_log = (right / total.clamp(min=1)).log().mean(dim=1)
     brevity = (1 - lengths[:, 1] / lengths[:, 0].clamp(min=1)).clamp(max=0)
     return 100 * (mean_log + brevity).exp()
 

@@ -3,17 +3,12 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
-
-from transformer.data.batches import pad
 from transformer.data.text import Tokenizing
 from transformer.data.tokens import BOS_ID, EOS_ID
-from transformer.decoding.beams import Beams
+from transformer.decoding.limits import Limits, length_divisor
 from transformer.decoding.protocol import Decodable
-from transformer.decoding.search import run_beams
-from transformer.decoding.steps import decoding_steps
+from transformer.decoding.search import search_beams
+from transformer.decoding.translate import longest_translation, source_batches
 
 
 class Candidate(NamedTuple):
@@ -25,7 +20,7 @@ class Candidate(NamedTuple):
 
     def score(self, alpha: float) -> float:
         """log P / ((5 + n) / 6)^α, Wu et al. (2016), Eq. 14 without coverage; chapter 10."""
-        return self.log_p / ((5 + self.n_tokens) / 6) ** alpha
+        return self.log_p / length_divisor(self.n_tokens, alpha)
 
 
 def candidates(
@@ -40,57 +35,21 @@ def candidates(
     """For each sentence the likeliest of each length that a beam search set aside; chapter 11.
 
     The length penalty does not steer the search, it only picks among these: :func:`pick` gives
-    what ``transformer.decoding.translate.translate`` writes with any ``length_penalty``.
+    what ``transformer.decoding.translate.translate`` writes with any ``length_penalty``. A sentence
+    without a word has none.
     """
-    sources = [[*src_tokenizer.encode(sentence), EOS_ID] for sentence in sentences]
-    order = sorted(range(len(sources)), key=lambda i: len(sources[i]), reverse=True)
-    device = next(p.device for module in model.modules() for p in module.parameters())
-    found: list[list[Candidate]] = [[] for _ in sources]
-    for at in range(0, len(order), batch_size):
-        rows = order[at : at + batch_size]
-        src = pad([sources[i] for i in rows]).to(device)
-        longest = min(src.size(1) + 50, model.max_len)
-        for i, ended in zip(rows, _search(model, src, longest, beam_size), strict=True):
-            found[i] = [Candidate(tgt_tokenizer.decode(ids), p, len(ids)) for ids, p in ended]
-    return found
+    candidates_of: list[list[Candidate]] = [[] for _ in sentences]
+    for rows, src in source_batches(sentences, model, src_tokenizer, batch_size=batch_size):
+        limits = Limits(BOS_ID, EOS_ID, longest_translation(src, model))
+        for ended in search_beams(model, src, limits, beam_size=beam_size).finish():
+            triples = (column.tolist() for column in ended)
+            for source, ids, log_p in zip(*triples, strict=True):
+                candidate = Candidate(tgt_tokenizer.decode(ids), log_p, len(ids))
+                candidates_of[rows[source]].append(candidate)
+    return candidates_of
 
 
-def pick(found: Sequence[Sequence[Candidate]], alpha: float) -> list[str]:
+def pick(candidates_of: Sequence[Sequence[Candidate]], alpha: float) -> list[str]:
     """The text with the highest score of each sentence's candidates; chapter 11."""
-    return [max(each, key=lambda one: one.score(alpha)).text for each in found]
-
-
-class _AllEnded(Beams):
-    """Beams that keep the best ended sentence of each length, and not of all lengths alone."""
-
-    def __init__(self, n_sentences: int, *sizes: int, **options):
-        super().__init__(n_sentences, *sizes, **options)
-        self.found: list[list[tuple[list[int], float]]] = [[] for _ in range(n_sentences)]
-
-    def _keep(
-        self, tokens: Int[Tensor, "n K L"], log_p: Float[Tensor, " n"], at: Int[Tensor, " n"]
-    ) -> None:
-        ended = (log_p > -torch.inf).nonzero()[:, 0]
-        written = tokens[ended, at[ended], 1 : self.length + 1].tolist()
-        rows, values = self.going[ended].tolist(), log_p[ended].tolist()
-        for row, ids, value in zip(rows, written, values, strict=True):
-            self.found[row].append((ids, value))
-
-
-def _search(
-    model: Decodable, src: Int[Tensor, "B S"], max_len: int, beam_size: int
-) -> list[list[tuple[list[int], float]]]:
-    """As :func:`transformer.decoding.beam_search`, with all that ended for each sentence."""
-    with decoding_steps(model, src, BOS_ID, EOS_ID, max_len, True) as steps:
-        beams = _AllEnded(
-            len(src),
-            beam_size,
-            max_len=max_len,
-            length_penalty=0.0,
-            bos_id=BOS_ID,
-            eos_id=EOS_ID,
-            pad_id=model.pad_id,
-            device=src.device,
-        )
-        run_beams(steps, beams)  # a sentence that never ends counts as it stands
-    return beams.found
+    best = [max(some, key=lambda one: one.score(alpha), default=None) for some in candidates_of]
+    return ["" if one is None else one.text for one in best]
