@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from nbformat import NotebookNode
 
 from tools.chapters import FOLDED, TITLE, code_cells, drawings, words_for
-from tools.imports import python_of_cell
+from transformer_book.experiments.imports import python_of_cell
 from tools.ledger import CLAIM
 
 OPEN_LINES, FOLDED_LINES = 12, 25

@@ -22,7 +22,7 @@ from tools.chapters import (
     set_up_source,
     stamp,
 )
-from tools.imports import python_of_cell
+from transformer_book.experiments.imports import python_of_cell
 from tools.ledger import KIND, ledger
 from transformer_book.claims import CLAIM, anchor_of
 

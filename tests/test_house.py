@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from tools.chapters import CHAPTERS, ROOT, code_cells
-from tools.imports import python_of_cell
+from transformer_book.experiments.imports import python_of_cell
 from transformer.masks import padding_mask
 
 MODULES = sorted((ROOT / "transformer").rglob("*.py"))
