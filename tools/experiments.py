@@ -122,10 +122,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     command = [sys.executable, "-m", "tools.experiments", *again, "--jobs", "1"]
     others = [subprocess.Popen(command) for _ in range(options.jobs - 1)]
     for one in known.values():
-        for run in complete(
-            one, only=options.arm or list(arms_of(one, options.chapter)), keep=options.keep
-        ):
-            print(f"{one.name}: {told(run)}", flush=True)
+        if wanted := options.arm or list(arms_of(one, options.chapter)):
+            for run in complete(one, only=wanted, keep=options.keep):
+                print(f"{one.name}: {told(run)}", flush=True)
     return max([other.wait() for other in others], default=0)
 
 

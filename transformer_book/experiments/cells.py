@@ -27,20 +27,29 @@ MACHINE = Path(__file__).parent  # its own modules run and store, but compute no
 
 @dataclass(frozen=True)
 class Cells:
-    """The code cells of the notebook ``path`` whose ids match one of the patterns, in its order."""
+    """The code cells of the notebook ``path`` whose ids match one of the patterns, in its order.
+
+    Of those that match ``definitions``, only functions and classes: what else the cell does, such
+    as to train them for the page, is left out.
+    """
 
     path: Path
     patterns: tuple[str, ...]
+    definitions: tuple[str, ...] = ()
 
     def sources(self) -> list[tuple[str, str]]:
         """The id and the Python of each."""
         notebook = json.loads(self.path.read_text(encoding="utf-8"))
-        return [
-            (cell["id"], python_of_cell("".join(cell["source"])))
-            for cell in notebook["cells"]
-            if cell["cell_type"] == "code"
-            and any(fnmatchcase(cell["id"], pattern) for pattern in self.patterns)
-        ]
+        sources = []
+        for cell in notebook["cells"]:
+            source = "".join(cell["source"])
+            if cell["cell_type"] != "code":
+                continue
+            if _matches(cell["id"], self.patterns):
+                sources.append((cell["id"], python_of_cell(source)))
+            elif _matches(cell["id"], self.definitions):
+                sources.append((cell["id"], _definitions(python_of_cell(source))))
+        return sources
 
     def names(self) -> SimpleNamespace:
         """What the cells leave behind; they run once in a process, and what they print is lost."""
@@ -58,12 +67,12 @@ class Cells:
         return code_of(sources, imports)
 
 
-def chapter(number: int, *patterns: str) -> Cells:
+def chapter(number: int, *patterns: str, definitions: tuple[str, ...] = ()) -> Cells:
     """Cells of a chapter of the book. Raises ValueError where there is none of this number."""
     paths = sorted(CHAPTERS.glob(f"{number:02}_*.ipynb"))
     if len(paths) != 1:
         raise ValueError(f"number must be that of a notebook in {CHAPTERS}, got {number}")
-    return Cells(paths[0], patterns)
+    return Cells(paths[0], patterns, definitions)
 
 
 def code_of(sources: Iterable[str], imports: Iterable[Import]) -> str:
@@ -104,6 +113,15 @@ def _bare(source: str) -> str:
                 if body and isinstance(body[0], ast.Expr) and _is_text(body[0].value):
                     node.body = body[1:] or [ast.Pass()]
     return ast.unparse(tree)
+
+
+def _matches(cell_id: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(cell_id, pattern) for pattern in patterns)
+
+
+def _definitions(source: str) -> str:
+    kept = [n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+    return "\n".join(ast.unparse(node) for node in kept)
 
 
 def _is_text(node: ast.expr) -> bool:
