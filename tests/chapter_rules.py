@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from nbformat import NotebookNode
 
 from tools.chapters import FOLDED, TITLE, code_cells, drawings, words_for
-from transformer_book.experiments.imports import python_of_cell
 from tools.ledger import CLAIM
+from transformer_book.experiments.imports import python_of_cell
 
 OPEN_LINES, FOLDED_LINES = 12, 25
 TITLE_LETTERS = 72

@@ -22,9 +22,9 @@ from tools.chapters import (
     set_up_source,
     stamp,
 )
-from transformer_book.experiments.imports import python_of_cell
 from tools.ledger import KIND, ledger
 from transformer_book.claims import CLAIM, anchor_of
+from transformer_book.experiments.imports import python_of_cell
 
 MEGABYTES = 1.5
 PATH = re.compile(r"(?<![\w.:/])/(?:home|Users|root|tmp|var|usr|opt|mnt|content)/|[A-Z]:\\\\Users")

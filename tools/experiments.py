@@ -24,9 +24,7 @@ from transformer_book.experiments.runs import Run, read
 
 def arms_of(known: Experiment, chapter: int | None) -> dict[str, Arm]:
     """The arms that are asked for: all, or those of one chapter."""
-    return {
-        name: arm for name, arm in known.arms().items() if chapter in (None, arm.chapter)
-    }
+    return {name: arm for name, arm in known.arms().items() if chapter in (None, arm.chapter)}
 
 
 def listing(known: Experiment, arms: dict[str, Arm]) -> Iterator[str]:

@@ -17,13 +17,15 @@ class Results:
     """The stored runs of an experiment, in ``path``.
 
     ``judged_by`` are the measures that a rate is chosen by in the sweep, the second where the first
-    is equal; the last of them, and ``measure``, is what is asked for where nothing else is named.
+    is equal, and without them ``measure``, which is what is asked for where no other is named;
+    ``scale`` is what its plateau is measured by.
     """
 
     path: Path
     measure: str
     judged_by: tuple[str, ...] = ()
     lower_is_better: bool = False
+    scale: float | None = None
 
     @property
     def name(self) -> str:
@@ -75,9 +77,7 @@ class Results:
     def mean(self, arm: str, measure: str = "", *, at: int | None = None) -> float:
         return mean(self.values(arm, measure, at=at))
 
-    def spread(
-        self, arm: str, measure: str = "", *, at: int | None = None
-    ) -> tuple[float, float]:
+    def spread(self, arm: str, measure: str = "", *, at: int | None = None) -> tuple[float, float]:
         """The lowest and the highest of a measure over the seeds."""
         values = self.values(arm, measure, at=at)
         return min(values), max(values)
@@ -92,7 +92,7 @@ class Results:
         """How the measure of this arm ends; see :mod:`transformer_book.experiments.plateau`."""
         runs = self.finals(arm)
         curves = [{n: point.get(self.measure) for n, point in run.curve.items()} for run in runs]
-        return plateau(curves)
+        return plateau(curves, scale=self.scale)
 
     def flat(self, arm: str) -> bool:
         """Whether more steps of this arm would change little; False where that is not known."""

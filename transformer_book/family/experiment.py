@@ -66,13 +66,12 @@ def _arm(
 
 
 def block_arms() -> dict[str, Arm]:
-    choices = {"order": 2, "rates": (0.002, 0.004, 0.008, 0.016), "steps": (1000,)}
-    return {name: _arm(block_config(name), **choices) for name in CHANGES}
+    rates = 0.002, 0.004, 0.008, 0.016
+    return {n: _arm(block_config(n), order=2, rates=rates, steps=(1000,)) for n in CHANGES}
 
 
 def scaling_arms() -> dict[str, Arm]:
-    choices = {"order": 1, "rates": (0.008,), "steps": ENDS}
-    return {str(d_model): _arm(scaling_config(d_model), **choices) for d_model in SIZES}
+    return {str(d): _arm(scaling_config(d), order=1, rates=(0.008,), steps=ENDS) for d in SIZES}
 
 
 BLOCKS = Experiment(

@@ -22,6 +22,7 @@ from torch import nn
 
 from transformer.data.parallel import encode_pairs
 from transformer.data.text import Tokenizing
+from transformer.decoding.protocol import Decodable
 from transformer.decoding.translate import translate
 from transformer.metrics import bleu, chrf
 from transformer.runtime import default_device
@@ -73,7 +74,7 @@ class Bench:
             measures |= self._beams(model, plan) | self._against(plan)
         yield self.recipe["steps"], measures | {"seconds": seconds}
 
-    def _train(self, make: Make, plan: Plan) -> tuple[nn.Module, Measures, float]:
+    def _train(self, make: Make, plan: Plan) -> tuple[Decodable, Measures, float]:
         """The model, BLEU on dev for each number of averaged checkpoints, and CPU seconds."""
         model, counts = make(), AVERAGED.get(self.name, ())
         recipe = self.recipe | {"peak": plan.lr}
@@ -91,15 +92,15 @@ class Bench:
         if scores:
             best = max(scores, key=lambda n: scores[n] or 0.0)
             model = kept[best].to(default_device())
+        if not isinstance(model, Decodable):
+            raise ValueError(f"build must make what can decode, got a {type(model).__name__}")
         return model, {f"averaged {n}": score for n, score in scores.items()}, seconds
 
-    def _beams(self, model: nn.Module, plan: Plan) -> Measures:
+    def _beams(self, model: Decodable, plan: Plan) -> Measures:
         """One search serves every length penalty; the best on dev is taken for the test."""
         pieces = self.pieces, self.pieces
         found = {s: candidates(model, self.german[s], *pieces) for s in ("dev", "test")}
-        on_dev = {
-            a: self._scores("", pick(found["dev"], a), "dev")["bleu"] or 0.0 for a in ALPHAS
-        }
+        on_dev = {a: self._scores("", pick(found["dev"], a), "dev")["bleu"] or 0.0 for a in ALPHAS}
         alpha = max(on_dev, key=on_dev.__getitem__)
         written = pick(found["test"], alpha)
         self._keep(plan, written, "beam")
@@ -116,14 +117,17 @@ class Bench:
         difference, low, high = (round(x, 2) for x in paired_bootstrap(*counts))
         return {"behind": difference, "behind low": low, "behind high": high}
 
-    def _translate(self, model: nn.Module, split: str) -> list[str]:
+    def _translate(self, model: Decodable, split: str) -> list[str]:
         return translate(self.german[split], model, self.pieces, self.pieces, beam_size=1)
 
     def _scores(self, prefix: str, hypotheses: list[str], split: str) -> Measures:
         """BLEU, chrF and the words written for each word of the references."""
-        both = {"hypotheses": hypotheses, "references": self.english[split]}
-        whole = BLEU(force=True).corpus_score(hypotheses, [self.english[split]])
-        numbers = {"bleu": bleu(**both).score, "chrf": chrf(**both).score}
+        references = self.english[split]
+        whole = BLEU(force=True).corpus_score(hypotheses, [references])
+        numbers = {
+            name: score(hypotheses=hypotheses, references=references).score
+            for name, score in (("bleu", bleu), ("chrf", chrf))
+        }
         numbers["ratio"] = whole.sys_len / whole.ref_len
         return {f"{prefix} {name}".strip(): round(x, 3) for name, x in numbers.items()}
 

@@ -101,14 +101,23 @@ def kept_arm(path: Path) -> dict[str, Arm]:
     """Chapter 9's own translator, at the rate that was best for it."""
     name, (make, n_steps) = next(iter(translators(path).items()))
     code = Cells(path, PATTERNS).code("transformer_book.translator.experiment")
-    rates, kept = (stored(name).lr,), {"learn": learn_and_keep}
-    return {name: Arm(make=make, rates=rates, steps=(n_steps,), code=code, chapter=KEPT, **kept)}
+    return {
+        name: Arm(
+            make=make,
+            learn=learn_and_keep,
+            rates=(stored(name).lr,),
+            steps=(n_steps,),
+            code=code,
+            chapter=KEPT,
+        )
+    }
 
 
 TRANSLATORS = Experiment(
     path=RESULTS,
     question="How far does the translator of each chapter come?",
     measure="exact",
+    scale=1.0,
     judged_by=("exact", "bleu"),
     arms=lambda: arms_of(sorted(CHAPTERS.glob("*.ipynb"))),
     seeds=tuple(range(5)),
@@ -120,6 +129,7 @@ TRAINED = Experiment(
     path=WEIGHTS.with_name("trained.json"),
     question="The weights that trained(seed) loads: how well do they translate?",
     measure="exact",
+    scale=1.0,
     arms=lambda: kept_arm(next(iter(CHAPTERS.glob(f"{KEPT:02}_*.ipynb")))),
     seeds=tuple(range(10)),
     seconds=50.0,

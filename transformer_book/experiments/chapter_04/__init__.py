@@ -68,6 +68,7 @@ recall = Experiment(
     path=HERE / "recall.json",
     question="Does a model whose scores are not divided ever learn to recall?",
     measure="right",
+    scale=1.0,
     arms=arms,
     seeds=tuple(range(5)),
     seconds=5.0,

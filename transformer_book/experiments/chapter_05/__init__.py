@@ -1,6 +1,6 @@
 """Chapter 5: neighbours on a circle, by one head, many heads and thin heads, for 2,000 steps."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,8 +15,10 @@ from transformer_book.experiments.learning import along
 from transformer_book.experiments.runs import Measures
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_05"
-CELLS = ("circle-batch", "circle-model", "one-head", "translator-model-heads", "split", "leak")
-CELLS += ("at-once-layer", "sliced", "hidden")
+CELLS = (
+    *("circle-batch", "circle-model", "one-head", "translator-model-heads"),
+    *("split", "leak", "at-once-layer", "sliced", "hidden"),
+)
 TWO, FOUR = (-1, 1), (-2, -1, 1, 2)  # the neighbours that are asked for
 N_HEADS = (1, 2, 4, 8, 16, 32)
 STEPS = (0, 150, 300, 600, 1000, 1300, 2000)
@@ -46,7 +48,7 @@ def learn(
     return along(loss_of, model.parameters(), measure, plan).items()
 
 
-def _arms(places: tuple[int, ...], makes: dict[str, Callable[[], nn.Module]]) -> dict[str, Arm]:
+def _arms(places: tuple[int, ...], makes: Mapping[str, Callable[[], nn.Module]]) -> dict[str, Arm]:
     cells = chapter(5, "imports*", definitions=CELLS)
     return {
         name: Arm(
@@ -75,7 +77,7 @@ def one_head_arms() -> dict[str, Arm]:
 
 def head_arms() -> dict[str, Arm]:
     cell = chapter(5, "imports*", definitions=CELLS).names()
-    makes = {f"heads {h}": partial(_circle, cell, h) for h in N_HEADS}
+    makes: dict[str, Make] = {f"heads {h}": partial(_circle, cell, h) for h in N_HEADS}
     makes["one head, hidden layer"] = lambda: cell.WithHiddenLayer(cell.OneHead(32, 32), 4)
     makes["four heads of a slice each"] = lambda: cell.Circle(cell.Sliced(), 4)
     makes["four heads of a slice, a quarter of the weights"] = lambda: cell.Circle(Thin(cell), 4)
@@ -103,6 +105,7 @@ one_head = Experiment(
     path=HERE / "one_head.json",
     question="Does one head ever learn to name both neighbours?",
     measure="worst",
+    scale=1.0,
     judged_by=("right",),
     arms=one_head_arms,
     seconds=8.0,
@@ -111,6 +114,7 @@ heads = Experiment(
     path=HERE / "heads.json",
     question="How many heads answer four questions, given the steps that they need?",
     measure="right",
+    scale=1.0,
     arms=head_arms,
     seconds=8.0,
 )
