@@ -11,8 +11,8 @@ from nbformat import NotebookNode
 
 from tests.tautologies import conditions_that_cannot_fail
 from tools.chapters import FOLDED, TITLE, code_cells, drawings, words_for
-from tools.imports import python_of_cell
 from transformer_book.claims import claims_of
+from transformer_book.experiments.imports import python_of_cell
 
 OPEN_LINES, FOLDED_LINES = 12, 25
 TITLE_LETTERS = 72

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from tools.chapters import CHAPTERS, ROOT, code_cells
-from tools.imports import python_of_cell
 from transformer.masks import padding_mask
+from transformer_book.experiments.imports import python_of_cell
 
 MODULES = sorted((ROOT / "transformer").rglob("*.py"))
 ROOMS = ("transformer_book", "website", "tools")

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from tools.chapters import CHAPTERS, PACKAGES, ROOT, code_cells
-from tools.imports import files_behind, imports_of_cell
+from transformer_book.experiments.imports import files_behind, imports_of_cell
 
 PACKAGE = {
     "__init__.py": """

@@ -21,10 +21,10 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
 
-from tools.imports import files_behind, imports_of_cell
 from tools.ledger import ledger
 from tools.palette import save_palette
 from transformer.files import replace_file
+from transformer_book.experiments.imports import files_behind, imports_of_cell
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))

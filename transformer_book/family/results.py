@@ -1,15 +1,14 @@
-"""What the models of chapter 14 reached, as ``make family`` has measured it."""
+"""What the models of chapter 14 reached: two stored experiments, for the chapter."""
 
-import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import mean
 
+from transformer_book.experiments.results import Results
 from transformer_book.family.language import BATCH_TOKENS, language
 
 BLOCKS, SCALING = (Path(__file__).with_name(f"{name}.json") for name in ("blocks", "scaling"))
-TUNING_SEED = 100  # from here on, seeds choose the rate
 
 
 @dataclass(frozen=True)
@@ -72,73 +71,49 @@ class ScalingRun:
 @cache
 def block_results() -> tuple[BlockResult, ...]:
     """The base, each change alone, and all of them, as far as they are trained."""
-    runs = read_runs(BLOCKS)
-    names = dict.fromkeys(run["name"] for run in runs if run["seed"] < TUNING_SEED)
-    return tuple(_block(name, [run for run in runs if run["name"] == name]) for name in names)
+    results = Results(path=BLOCKS, measure="excess", lower_is_better=True)
+    return tuple(_block(results, name) for name in results.stored().arms if results.finals(name))
 
 
 @cache
 def scaling_runs() -> tuple[ScalingRun, ...]:
     """Each size with each number of tokens and each seed, the smaller ones first."""
-    runs = read_runs(SCALING)
-    sizes = sorted({run["d_model"] for run in runs})
-    return tuple(each for d in sizes for each in _size([r for r in runs if r["d_model"] == d]))
+    results = Results(path=SCALING, measure="excess", lower_is_better=True)
+    sizes = sorted(results.stored().arms, key=int)
+    return tuple(run for size in sizes for run in _size(results, size))
 
 
-def read_runs(path: Path) -> list[dict]:
-    """What is stored of each run; none where there is no file."""
-    return json.loads(path.read_text(encoding="utf-8"))["runs"] if path.exists() else []
-
-
-def tried(runs: list[dict]) -> dict[int, dict[float, float]]:
-    """For each number of steps each rate with the mean loss that the tuning seeds reach with it."""
-    losses: dict[int, dict[float, list[float]]] = {}
-    for run in runs:
-        if run["seed"] >= TUNING_SEED:
-            for steps, excess in run["excess"].items():
-                losses.setdefault(int(steps), {}).setdefault(run["lr"], []).append(excess)
-    return {
-        steps: {lr: mean(found) for lr, found in sorted(rates.items())}
-        for steps, rates in sorted(losses.items())
-    }
-
-
-def best_rates(runs: list[dict]) -> dict[int, float]:
-    """For each number of steps the rate with the lowest loss."""
-    return {steps: min(rates, key=rates.__getitem__) for steps, rates in tried(runs).items()}
-
-
-def _block(name: str, runs: list[dict]) -> BlockResult:
-    ((n_steps, lr),) = best_rates(runs).items()
-    judged = [run for run in runs if run["seed"] < TUNING_SEED and run["lr"] == lr]
+def _block(results: Results, name: str) -> BlockResult:
+    runs = results.finals(name)
     return BlockResult(
         name=name,
-        n_parameters=runs[0]["n_parameters"],
-        d_ff=runs[0]["d_ff"],
-        n_steps=n_steps,
-        lr=lr,
-        tried=tried(runs)[n_steps],
-        excess=tuple(run["excess"][str(n_steps)] for run in judged),
-        seconds=mean(run["seconds"] for run in judged),
+        n_parameters=results.n_parameters(name),
+        d_ff=results.stored().arms[name]["d_ff"],
+        n_steps=results.n_steps(name),
+        lr=results.rate(name),
+        tried=results.tried(name),
+        excess=results.values(name),
+        seconds=mean(run.seconds for run in runs if run.seconds is not None),
     )
 
 
-def _size(runs: list[dict]) -> list[ScalingRun]:
-    best = best_rates(runs)
-    longest, judged = best[max(best)], {}
-    for run in runs:
-        if run["seed"] < TUNING_SEED:
-            judged[run["lr"], run["seed"]] = run
-    seeds = sorted({seed for _, seed in judged})
+def _size(results: Results, arm: str) -> list[ScalingRun]:
+    runs, facts = results.runs(arm), results.stored().arms[arm]
+    judged = {(run.lr, run.seed): run for run in runs if not run.sweep}
+    steps = sorted({n for run in judged.values() for n in run.curve})
+    best = {n: results.best(runs, n) for n in steps}
+    longest = best[max(best)]
     return [
         ScalingRun(
-            **{name: runs[0][name] for name in ("d_model", "n_parameters", "n_embedding")},
-            n_tokens=steps * BATCH_TOKENS,
+            d_model=facts["d_model"],
+            n_parameters=results.n_parameters(arm),
+            n_embedding=facts["n_embedding"],
+            n_tokens=n * BATCH_TOKENS,
             seed=seed,
             lr=lr,
-            excess=judged[lr, seed]["excess"][str(steps)],
-            excess_on_the_way=judged[longest, seed]["on_the_way"][str(steps)],
+            excess=judged[lr, seed].measured("excess", n),
+            excess_on_the_way=judged[longest, seed].measured("on_the_way", n),
         )
-        for steps, lr in best.items()
-        for seed in seeds
+        for n, lr in best.items()
+        for seed in sorted({seed for _, seed in judged if seed is not None})
     ]

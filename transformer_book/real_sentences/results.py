@@ -1,13 +1,16 @@
-"""What chapter 11's models reach on Multi30k, as ``make real-sentences`` has measured it."""
+"""What chapter 11's models reach on Multi30k, a view of the stored experiment, for it."""
 
-import json
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from transformer_book.experiments import runs
+from transformer_book.experiments.provenance import Made
+from transformer_book.experiments.results import Results
 from transformer_book.real_sentences.bootstrap import Difference
 
-RESULTS = Path(__file__).with_name("results.json")
+RESULTS = Path(__file__).with_name("real_sentences.json")
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Row:
     n_parameters: int
     runs: tuple[Run, ...]
     signatures: tuple[str, str]
-    made: dict[str, str]
+    made: Made
 
     @property
     def seconds(self) -> float:
@@ -62,8 +65,9 @@ class Row:
 @cache
 def all_measured() -> tuple[Row, ...]:
     """Every row, the page's own first."""
-    rows = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return tuple(_row(row) for row in rows)
+    results = Results(path=RESULTS, measure="dev greedy bleu")
+    arms = {name: facts for name, facts in results.stored().arms.items() if results.finals(name)}
+    return tuple(_row(results, name, facts) for name, facts in arms.items())
 
 
 def measured(name: str) -> Row:
@@ -75,21 +79,40 @@ def measured(name: str) -> Row:
     raise ValueError(f"name must be one of {names}, got {name!r}")
 
 
-def _row(row: dict) -> Row:
+def _row(results: Results, name: str, facts: dict[str, Any]) -> Row:
+    own, rate = results.finals(name), results.rate(name)
     return Row(
-        name=row["name"],
-        recipe=row["recipe"],
-        tried={float(rate): bleu for rate, bleu in row["tried"].items()},
-        averaged={int(n): bleu for n, bleu in row["averaged"].items()},
-        n_parameters=row["n_parameters"],
-        runs=tuple(_run(run) for run in row["runs"]),
-        signatures=tuple(row["signatures"]),
-        made=row["made"],
+        name=name,
+        recipe=facts["recipe"] | {"peak": rate},
+        tried=results.tried(name) or {rate: results.values(name)[0]},
+        averaged={int(n): score for n, score in _numbered(own[0], "averaged").items()},
+        n_parameters=results.n_parameters(name),
+        runs=tuple(_run(run) for run in own),
+        signatures=tuple(facts["signatures"]),
+        made=own[0].made,
     )
 
 
-def _run(run: dict) -> Run:
-    scores = {name: Scores(**run[name]) for name in ("dev_greedy", "greedy", "beam")}
-    alphas = {float(alpha): bleu for alpha, bleu in run["alphas"].items()}
-    against = Difference(*run["against"]) if run["against"] else None
-    return Run(**{**run, **scores, "alphas": alphas, "against": against})
+def _run(run: runs.Run) -> Run:
+    behind = ("behind", "behind low", "behind high")
+    known = "behind" in run.curve[run.n_steps]
+    return Run(
+        seed=run.seed or 0,
+        seconds=run.seconds or 0.0,
+        dev_greedy=_scores(run, "dev greedy"),
+        greedy=_scores(run, "greedy"),
+        alphas={float(alpha): score for alpha, score in _numbered(run, "alpha").items()},
+        alpha=run.measured("alpha"),
+        beam=_scores(run, "beam"),
+        against=Difference(*map(run.measured, behind)) if known else None,
+    )
+
+
+def _scores(run: runs.Run, way: str) -> Scores:
+    return Scores(*(run.measured(f"{way} {name}") for name in ("bleu", "chrf", "ratio")))
+
+
+def _numbered(run: runs.Run, name: str) -> dict[str, float]:
+    """What is stored as this name and a number, such as "alpha 0.6", by the number."""
+    names = (key for key in run.curve[run.n_steps] if key.startswith(f"{name} "))
+    return {key.removeprefix(f"{name} "): run.measured(key) for key in names}

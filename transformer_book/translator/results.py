@@ -1,17 +1,19 @@
-"""What the stages of the translator reached, as ``make translators`` has measured it."""
+"""What the stages of the translator reached: a view of the stored experiment, for chapters."""
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cache
 from html import escape
 from pathlib import Path
+from statistics import mean
+from typing import Any
 
 from IPython.display import display
 
+from transformer_book.experiments.results import Results
 from transformer_book.translator.learning import N_STEPS, Judged
 
-RESULTS = Path(__file__).with_name("results.json")
+RESULTS = Path(__file__).with_name("translators.json")
 HEADINGS = ("chapter", "right, %", "long, %", "BLEU", "who sees whom, %")
 NEVER_PARTED = "\u2060–\u2060"  # a range stays on one line of a narrow screen
 MEASURES = ("exact", "exact_long", "bleu", "both_right")
@@ -37,23 +39,25 @@ class Stored:
 
     def spread(self, measure: str) -> tuple[float, float]:
         """The lowest and the highest of a measure over the seeds."""
-        values = [getattr(each, measure) for each in self.judged]
+        values = [getattr(judged, measure) for judged in self.judged]
         return min(values), max(values)
 
-    def agrees(self, found: Judged, *, margin: float = 0.1) -> bool:
-        """Whether the exact match ``found`` is no further than ``margin`` outside the seeds'.
+    def agrees(self, other: Judged, *, margin: float = 0.1) -> bool:
+        """Whether the exact match of ``other`` is no further than ``margin`` outside the seeds'.
 
         Below half of the lowest it does not agree, whatever the margin.
         """
         lowest, highest = self.spread("exact")
-        return max(lowest - margin, lowest / 2) <= found.exact <= highest + margin
+        return max(lowest - margin, lowest / 2) <= other.exact <= highest + margin
 
 
 @cache
 def all_stored() -> tuple[Stored, ...]:
     """Every translator, chapter by chapter, each chapter's own before its controls."""
-    rows = json.loads(RESULTS.read_text(encoding="utf-8"))
-    return tuple(_from_json(row) for row in rows)
+    results = Results(path=RESULTS, measure="exact", judged_by=("exact", "bleu"))
+    arms = {name: facts for name, facts in results.stored().arms.items() if results.finals(name)}
+    rows = [_row(results, name, facts) for name, facts in arms.items()]
+    return tuple(sorted(rows, key=lambda row: row.chapter))
 
 
 def stored(name: str) -> Stored:
@@ -105,16 +109,18 @@ def _html(rows: Sequence[Sequence[str]]) -> str:
     return "<table>\n" + "\n".join(parts) + "\n</table>"
 
 
-def _from_json(row: dict) -> Stored:
-    seeds = row["seeds"]
+def _row(results: Results, name: str, facts: Mapping[str, Any]) -> Stored:
+    runs = results.finals(name)
+    seconds = [run.seconds for run in runs if run.seconds is not None]
+    scores = [field.name for field in fields(Judged)]
     return Stored(
-        name=row["name"],
-        chapter=row["chapter"],
-        control=row["control"],
-        lr=row["lr"],
-        n_steps=row.get("n_steps", N_STEPS),
-        tried={float(lr): exact for lr, exact in row["tried"].items()},
-        n_parameters=row["n_parameters"],
-        judged=tuple(Judged(**seed["judged"]) for seed in seeds),
-        seconds=sum(seed["seconds"] for seed in seeds) / len(seeds),
+        name=name,
+        chapter=facts["chapter"],
+        control=facts["control"],
+        lr=results.rate(name),
+        n_steps=results.n_steps(name),
+        tried=results.tried(name),
+        n_parameters=results.n_parameters(name),
+        judged=tuple(Judged(**{score: run.measured(score) for score in scores}) for run in runs),
+        seconds=mean(seconds),
     )

@@ -18,8 +18,8 @@ WEIGHTS = Path(__file__).with_name("weights")
 def trained(seed: int = 0) -> Transformer:
     """Chapter 9's translator, trained from this seed, in evaluation mode on ``default_device()``.
 
-    ``make translators CHAPTER=9`` has trained and stored ten, from the seeds 0 to 9. They are kept
-    in half precision, so the last digits differ from those of a training run of your own.
+    ``make experiments ONLY=trained`` has trained and stored ten, from the seeds 0 to 9. They are
+    kept in half precision, so the last digits differ from those of a training run of your own.
 
     Raises ValueError for a seed that is not stored.
     """

@@ -74,8 +74,14 @@ def imports_of_cell(source: str) -> list[Import]:
         return []
 
 
-def files_behind(imports: Iterable[Import], root: Path, packages: Collection[str]) -> list[Path]:
-    """The files of these packages that ``imports`` reach, directly or through others, sorted."""
+def files_behind(
+    imports: Iterable[Import], root: Path, packages: Collection[str], *, as_run: bool = True
+) -> list[Path]:
+    """The files of these packages that ``imports`` reach, directly or through others, sorted.
+
+    Not ``as_run``, an ``__init__`` counts for the names that are taken from it alone: what else it
+    imports does run, but cannot change what these names compute.
+    """
     modules: set[Path] = set()
     ahead, done = list(imports), set()
     while ahead:
@@ -86,8 +92,9 @@ def files_behind(imports: Iterable[Import], root: Path, packages: Collection[str
         for name in _with_parents(f"{each.module}.{each.name}"):
             if (path := _file_of(name, root)) and path not in modules:
                 modules.add(path)
-                ahead += _imports_of_module(path, root).run
-        ahead += _fetched_at_first_use(each, root)
+                if as_run or path.name != "__init__.py":
+                    ahead += _imports_of_module(path, root).run
+        ahead += _handed_on(each, root, as_run=as_run)
     others = {file for module in modules for file in _beside(module.parent)}
     return sorted(modules | others)
 
@@ -108,12 +115,14 @@ def _imports_of_module(path: Path, root: Path) -> _Finder:
     return _find(path.read_text(encoding="utf-8"), package)
 
 
-def _fetched_at_first_use(each: Import, root: Path) -> list[Import]:
+def _handed_on(each: Import, root: Path, *, as_run: bool) -> list[Import]:
+    """Where an ``__init__`` takes this name from: at first use or, not ``as_run``, at all."""
     path = _file_of(each.module, root)
     if path is None or path.name != "__init__.py":
         return []
-    later = _imports_of_module(path, root).for_types
-    return [other for other in later if each.name in ("*", other.bound)]
+    finder = _imports_of_module(path, root)
+    others = finder.for_types if as_run else [*finder.for_types, *finder.run]
+    return [other for other in others if each.name in ("*", other.bound)]
 
 
 def _beside(folder: Path) -> Iterator[Path]:

@@ -1,0 +1,31 @@
+"""All experiments of the book, by name; none is imported before it is asked for."""
+
+from importlib import import_module
+
+from transformer_book.experiments.experiment import Experiment
+
+HOMES = {
+    "translators": "transformer_book.translator.experiment:TRANSLATORS",
+    "trained": "transformer_book.translator.experiment:TRAINED",
+    "real_sentences": "transformer_book.real_sentences.experiment:REAL_SENTENCES",
+    "blocks": "transformer_book.family.experiment:BLOCKS",
+    "scaling": "transformer_book.family.experiment:SCALING",
+    "reach": "transformer_book.experiments.chapter_02:reach",
+    "scores": "transformer_book.experiments.chapter_02:scores",
+    "recall": "transformer_book.experiments.chapter_04:recall",
+    "one_head": "transformer_book.experiments.chapter_05:one_head",
+    "heads": "transformer_book.experiments.chapter_05:heads",
+    "orders": "transformer_book.experiments.chapter_07:orders",
+    "recurrence": "transformer_book.experiments.chapter_08:recurrence",
+    "induction": "transformer_book.experiments.chapter_14:induction",
+    "masking": "transformer_book.experiments.chapter_14:masking",
+    "parity": "transformer_book.experiments.chapter_14:parity",
+}
+
+
+def experiment(name: str) -> Experiment:
+    """The experiment of this name. Raises ValueError, which lists the names, for another."""
+    if name not in HOMES:
+        raise ValueError(f"name must be one of {', '.join(HOMES)}, got {name!r}")
+    module, _, attribute = HOMES[name].partition(":")
+    return getattr(import_module(module), attribute)

@@ -1,0 +1,128 @@
+"""A chapter's own code, outside of its page: experiments train the models that the reader sees."""
+
+import ast
+import contextlib
+import hashlib
+import io
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from types import SimpleNamespace
+
+from transformer_book.experiments.imports import (
+    Import,
+    files_behind,
+    imports_of_cell,
+    python_of_cell,
+)
+from transformer_book.experiments.provenance import ROOT
+
+CHAPTERS = ROOT / "chapters"
+PACKAGES = ("transformer", "transformer_book")
+MACHINE = Path(__file__).parent  # its own modules run and store, but compute no number
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The code cells of the notebook ``path`` whose ids match one of the patterns, in its order.
+
+    Of those that match ``definitions``, only functions and classes: what else the cell does, such
+    as to train them for the page, is left out.
+    """
+
+    path: Path
+    patterns: tuple[str, ...]
+    definitions: tuple[str, ...] = ()
+
+    def sources(self) -> list[tuple[str, str]]:
+        """The id and the Python of each."""
+        notebook = json.loads(self.path.read_text(encoding="utf-8"))
+        sources = []
+        for cell in notebook["cells"]:
+            source = "".join(cell["source"])
+            if cell["cell_type"] != "code":
+                continue
+            if _matches(cell["id"], self.patterns):
+                sources.append((cell["id"], python_of_cell(source)))
+            elif _matches(cell["id"], self.definitions):
+                sources.append((cell["id"], _definitions(python_of_cell(source))))
+        return sources
+
+    def names(self) -> SimpleNamespace:
+        """What the cells leave behind; they run once in a process, and what they print is lost."""
+        return _names(self)
+
+    def code(self, *modules: str) -> str:
+        """A hash of what these cells and ``modules`` compute with.
+
+        That is the cells' Python and that of the packages' files which they reach through names
+        that they use. Comments, docstrings and layout do not count, nor do data; so the hash is
+        another where a number may be, and not where a sentence is.
+        """
+        sources = [source for _, source in self.sources()]
+        imports = list(_used(sources)) + [Import(module) for module in modules]
+        return code_of(sources, imports)
+
+
+def chapter(number: int, *patterns: str, definitions: tuple[str, ...] = ()) -> Cells:
+    """Cells of a chapter of the book. Raises ValueError where there is none of this number."""
+    paths = sorted(CHAPTERS.glob(f"{number:02}_*.ipynb"))
+    if len(paths) != 1:
+        raise ValueError(f"number must be that of a notebook in {CHAPTERS}, got {number}")
+    return Cells(paths[0], patterns, definitions)
+
+
+def code_of(sources: Iterable[str], imports: Iterable[Import]) -> str:
+    """The hash of Python sources and of the files behind ``imports``; see :meth:`Cells.code`."""
+    paths = files_behind(imports, ROOT, PACKAGES, as_run=False)
+    files = [p for p in paths if p.suffix == ".py" and p.parent != MACHINE]
+    texts = [*sources, *(path.read_text(encoding="utf-8") for path in files)]
+    meant = hashlib.sha256(json.dumps([_bare(text) for text in texts]).encode())
+    return meant.hexdigest()[:16]
+
+
+@cache
+def _names(cells: Cells) -> SimpleNamespace:
+    names: dict = {"__name__": cells.path.stem}
+    with contextlib.redirect_stdout(io.StringIO()):
+        for cell_id, source in cells.sources():
+            exec(compile(source, f"{cells.path.name}, {cell_id}", "exec"), names)
+    return SimpleNamespace(**names)
+
+
+def _used(sources: Iterable[str]) -> Iterator[Import]:
+    """The imports whose names the sources use; those for plots and claims, say, are none."""
+    trees = [ast.parse(source) for source in sources]
+    names = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    for tree in trees:
+        for imported in imports_of_cell(ast.unparse(tree)):
+            if not imported.bound or imported.bound in names:
+                yield imported
+
+
+@cache
+def _bare(source: str) -> str:
+    """Python without comments, docstrings and layout."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Module(body=body) | ast.ClassDef(body=body) | ast.FunctionDef(body=body):
+                if body and isinstance(body[0], ast.Expr) and _is_text(body[0].value):
+                    node.body = body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _matches(cell_id: str, patterns: Iterable[str]) -> bool:
+    return any(fnmatchcase(cell_id, pattern) for pattern in patterns)
+
+
+def _definitions(source: str) -> str:
+    kept = [n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
+    return "\n".join(ast.unparse(node) for node in kept)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
