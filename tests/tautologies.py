@@ -9,7 +9,7 @@ from itertools import pairwise
 
 from nbformat import NotebookNode
 
-from tools.imports import python_of_cell
+from transformer_book.experiments.imports import python_of_cell
 
 SAME = {"close", "equal", "allclose", "array_equal", "isclose"}  # of twice the same: True
 KEEPS_THE_SIGN = {"item", "min", "max", "sum", "mean"}

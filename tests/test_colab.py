@@ -11,8 +11,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast
 
 from tools.chapters import CHAPTERS, code_cells
-from tools.imports import python_of_cell
 from transformer.runtime import default_device
+from transformer_book.experiments.imports import python_of_cell
 
 NAME = "google.colab"
 END = "<|endoftext|>"

@@ -1,44 +1,41 @@
 """The extensions that make the site's pages: styles, scripts, formulas, ✓ lines, words."""
 
+import json
 import re
 import shutil
 from types import SimpleNamespace
 
+import lxml.html
 import nbformat
 import pytest
 import tinycss2
 from docutils import nodes
 from docutils.utils import new_document
+from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
-from sphinx.jinja2glue import BuiltinTemplateLoader
 
 from tools.chapters import CHAPTERS, ROOT
 from transformer_book.claims import Claim
 from website.checks.site_check import serve
-from website.extensions import lean_pages, page_parts
-from website.extensions.formulas import mathml
-from website.extensions.head_words import cut
-from website.extensions.lean_files import (
+from website.extensions import page_parts
+from website.extensions.bundles import (
     LEFT_BY_THE_THEME,
+    SCRIPTS,
+    SHEETS,
     UNUSED,
+    known_names,
     lean,
     mended,
+    none_in_vain,
     plain,
     stamp_pages,
 )
-from website.extensions.lean_pages import (
-    NEEDED,
-    SCHEME,
-    LeanPages,
-    lean_head,
-    nothing_in_vain,
-    size_of,
-    with_lines,
-    with_names,
-    with_sizes,
-)
+from website.extensions.formulas import mathml
+from website.extensions.head_words import cut
 from website.extensions.next_page import questions
+from website.extensions.theme import FOLDER_OF_THEME, NAME, own
 from website.extensions.ticks import set_ticks
+from website.extensions.visitors import size_of
 
 
 def leaned(css, *known, ours=False):
@@ -164,156 +161,214 @@ def test_a_page_that_names_an_older_folder_is_made_anew(tmp_path):
     assert page_parts.outdated(app, env, set(), set(), set()) == ["old"]
 
 
-HEAD = """<html><head><meta charset="utf-8" /><meta name="viewport" content="x" />
-<script>document.documentElement.dataset.mode = 1;</script>
-<link rel="stylesheet" href="../_static/styles/pydata-sphinx-theme.css?digest=1" />
-<link rel="stylesheet" href="../_static/parts-1a/translator/translator.css?v=1" />
-<link rel="preload" as="script" href="../_static/scripts/bootstrap.js?digest=1" />
-<link rel="icon" href="../_static/logo.svg"/>
-<script src="../_static/doctools.js?v=1"></script>
-<script defer="defer" src="../_static/parts-1a/opened_as_file.js?v=1"></script>
-<script src="../searchindex.js"></script></head><body>text
-<script type="module">import { whenNear } from "../_static/parts-1a/when_near.js";
-whenNear(".book-translator", "translator/view.js", []);</script></body></html>"""
+NOTEBOOK = {
+    "cells": [
+        {
+            "cell_type": "code",
+            "execution_count": 1,
+            "metadata": {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "A <title>"}},
+            "outputs": [],
+            "source": "a = (1)\n\nb\n",
+        }
+    ],
+    "metadata": {"kernelspec": {"name": "python3"}, "language_info": {"name": "python"}},
+    "nbformat": 4,
+    "nbformat_minor": 4,
+}
+INDEX = """# A
+
+The question is [told](#b2).
+
+```{toctree}
+one
+```
+
+```{image} a.svg
+:alt: first
+```
+```{image} a.svg
+:alt: second
+:width: 30px
+:height: 20px
+```
+
+|   | named |
+|---|---|
+| x | y |
+
+attention
+: what looks
+
+```{glossary}
+注意力
+  is attention
+```
+
+```{bibliography}
+:all:
+```
+"""
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="525" height="168"></svg>'
 
 
-def test_a_page_loads_one_style_sheet_and_one_script_and_what_is_its_own():
-    page = lean_head(HEAD, "../", searches=False)
-    gone = ("pydata", "bootstrap", "doctools", "searchindex", "dataset.mode = 1")
-    assert [word for word in gone if word in page] == []
-    own = ("parts-1a/translator/translator.css", "parts-1a/opened_as_file.js")
-    kept = (*own, '<script type="module">import { whenNear }', "logo.svg")
-    assert [word for word in kept if word not in page] == []
-    assert page.count("_static/site.css") == page.count("_static/site.js") == 1
-    assert page.count("viewport") == 1
-    assert min(map(page.index, own)) > page.index("text")  # which does not wait for them
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The pages of a small book in the book's theme, by name."""
+    source = tmp_path_factory.mktemp("source")
+    (source / "index.md").write_text(INDEX, encoding="utf-8")
+    (source / "one.ipynb").write_text(json.dumps(NOTEBOOK))
+    (source / "a.svg").write_text(SVG)
+    entry = "@book{{{0}, title={{T}}, author={{A {0}}}, year=1}}"
+    (source / "r.bib").write_text(entry.format("b1") + entry.format("b2"))
+    book = ("book_site", "visitors", "head_words", "theme")
+    others = ("myst_nb", "sphinx_book_theme", "sphinxcontrib.bibtex", "sphinxext.opengraph")
+    settings = {
+        "extensions": [*others, *(f"website.extensions.{name}" for name in book)],
+        "project": "A",
+        "html_title": "A",
+        "html_theme": NAME,
+        "html_logo": str(ROOT / "website" / "static" / "logo.svg"),
+        "html_theme_options": {"use_download_button": True},
+        "bibtex_bibfiles": ["r.bib"],
+        "bibtex_cite_id": "cite-{key}",
+        "nb_execution_mode": "off",
+        "myst_enable_extensions": ["deflist"],
+    }
+    out = source / "_build"
+    Sphinx(source, None, out, out / "doctrees", "html", settings, status=None).build()
+    return {path.stem: lxml.html.parse(str(path)).getroot() for path in out.glob("*.html")}
 
 
-RAW = """<meta name="viewport" content="width=device-width" /><title>A &#8212; A</title>
-<meta name="docsearch:language" content="en" /> <div id="ethical-ad-placement"></div>
-<script>document.documentElement.dataset.mode = 1;</script>
-<script>DOCUMENTATION_OPTIONS.pagename = DOCUMENTATION_OPTIONS.search_as_you_type = 1;</script>
-<link href="_static/mystnb.0a1b.css?v=1">
-<script src="_static/design-tabs.js"></script>
-<script src="_static/scripts/fontawesome.js?digest=1"></script><main role="main">
-<div id="pst-primary-sidebar"></div><button class="theme-switch-button">
-<button class="sidebar-toggle primary-toggle"><button class="sidebar-toggle secondary-toggle">
-<p role="doc-biblioentry"><summary aria-label="Toggle hidden content">
-<div role="list" class="citation-list"><th class="head"><p></p></th>
-<dt id="term-x">注意力</dt><img style="width: 1px; height: 2px;">
-<div class="highlight-ipython3 notranslate"><div class="highlight"><pre><span></span>
-<span class="n">a</span></pre>"""
+def test_a_page_has_one_style_sheet_one_script_one_viewport_and_the_scheme_comes_first(built):
+    for name, page in built.items():
+        sheets = page.xpath("//link[@rel='stylesheet']/@href")
+        assert [sheet.partition("?")[0] for sheet in sheets] == ["_static/site.css"]
+        loaded = [script.partition("?")[0] for script in page.xpath("//script/@src")]
+        search = ["_static/searchtools.js", "_static/language_data.js", "searchindex.js"]
+        assert loaded == ["_static/site.js", *(search if name == "search" else [])]
+        assert all(script.get("defer") is not None for script in page.xpath("//script[@src]"))
+        assert len(page.xpath("//meta[@name='viewport']")) == 1
+        first = page.xpath("//head/script | //head/link")[0]
+        assert "dataset.theme" in first.text
 
 
-def ended(folder, page, written, found):
-    """What nothing_in_vain says at the end of a build of this page."""
-    pages = LeanPages()
-    pages.written, pages.in_vain = written, dict(NEEDED)
-    pages.note(page)
-    builder = SimpleNamespace(name="html", templates=pages)
-    app = SimpleNamespace(builder=builder, outdir=folder, env=SimpleNamespace(found_docs=found))
-    try:
-        nothing_in_vain(app, None)
-    except ExtensionError as error:
-        return str(error)
-    return ""
+def test_a_title_says_a_name_once(built):
+    assert built["index"].findtext("head/title") == "A"
+    assert built["genindex"].findtext("head/title") == "Index — A"
 
 
-@pytest.fixture
-def with_the_rest(tmp_path):
-    for name in LEFT_BY_THE_THEME:
-        (tmp_path / "_static" / name).mkdir(parents=True)
-    return tmp_path
+def test_buttons_and_the_sidebar_say_what_they_are(built):
+    page = built["index"]
+    named = {button.get("aria-label"): button for button in page.xpath("//button[@aria-label]")}
+    for words in ("Chapters", "Colours: light, dark, or as the system has them"):
+        assert named[words].get("title") == words
+    assert page.xpath("//*[@id='pst-primary-sidebar']/@role") == ["complementary"]
+    assert page.xpath("//main/@role | //*[@role='doc-biblioentry' or @role='list']") == []
+    assert not page.xpath("//*[@id='ethical-ad-placement' or contains(@name, 'docsearch')]")
 
 
-def test_all_that_is_looked_for_is_needed():
-    groups = (lean_pages.INLINE, lean_pages.NOT_OURS, lean_pages.NAMES, lean_pages.ROLES)
-    assert {*UNUSED, *(name for group in groups for name in group)} <= NEEDED.keys()
-    single = ("VIEWPORT", "STYLED", "CODE", "UNCOLOURED", "TERM", "TITLE")
-    assert all(NEEDED[name] is getattr(lean_pages, name) for name in single)
+def test_the_download_menu_keeps_a_place_for_the_editions(built):
+    (menu,) = built["index"].xpath("//*[contains(@class, 'dropdown-download-buttons')]/ul")
+    assert menu[-1].get("class") == "book-editions"
+    assert [words.text for words in menu.iter("span") if words.text] == [".md", ".pdf"]
+    assert menu.xpath(".//a/@href") == ["_sources/index.md"]
 
 
-def test_what_the_theme_writes_is_needed_and_found(with_the_rest):
-    assert ended(with_the_rest, RAW, {"a", "b", "search"}, {"a", "b"}) == ""
+def test_pictures_keep_their_place_and_wait(built):
+    first, second = built["index"].xpath("//article//img")
+    assert (first.get("width"), first.get("height")) == ("525", "168")
+    assert (first.get("alt"), first.get("loading"), first.get("fetchpriority")) == (
+        *("first", None, "high"),
+    )
+    assert (second.get("width"), second.get("height"), second.get("loading")) == (
+        *("30", "20", "lazy"),
+    )
+    assert second.get("style") is None
 
 
-@pytest.mark.parametrize("name", NEEDED)
-def test_a_change_of_the_theme_that_leaves_a_pattern_without_work_stops_the_build(
-    with_the_rest, name
-):
-    page = RAW
-    while found := NEEDED[name].search(page):
-        page = page[: found.start()] + page[found.end() :]
-    said = ended(with_the_rest, page, {"a", "b"}, {"a", "b"})
-    assert said.startswith("the theme has changed: no page has ")
-    assert name in said
-    assert ended(with_the_rest, page, {"a"}, {"a", "b"}) == ""  # b may have it
+def test_code_keeps_its_text_when_its_lines_get_elements(built):
+    (code,) = built["one"].xpath("//article//pre")
+    assert code.text_content() == "a = (1)\n\nb\n"
+    assert [line.text_content() for line in code.find_class("book-line")] == [
+        *("a = (1)\n", "\n", "b\n")
+    ]
+    classes = {inner.get("class") for line in code.find_class("book-line") for inner in line}
+    assert classes == {"o", "mi"}  # an operator has a colour of its own, a name or a bracket none
 
 
-def test_each_page_that_is_written_is_looked_at(monkeypatch):
-    page = f'<meta charset="utf-8" />{RAW}</html>'
-    monkeypatch.setattr(BuiltinTemplateLoader, "render", lambda *_: page)
-    pages = LeanPages()
-    pages.builder = SimpleNamespace(name="html", images={}, srcdir=".")
-    pages.written, pages.in_vain = set(), dict(NEEDED)
-    pages.render("page.html", {"pagename": "a", "pathto": lambda *_: ""})
-    assert (pages.written, pages.in_vain) == ({"a"}, {})
+def test_a_fold_is_called_by_its_title(built):
+    (fold,) = built["one"].xpath("//details/summary")
+    assert "A <title>" in fold.text_content()
+    assert fold.get("aria-label") is None
+    assert "hide" in fold.getparent().get("class").split()
 
 
-@pytest.mark.parametrize("name", LEFT_BY_THE_THEME)
-def test_what_the_theme_leaves_no_more_need_not_be_deleted(with_the_rest, name):
-    (with_the_rest / "_static" / name).rmdir()
-    assert f"_static/{name}" in ended(with_the_rest, RAW, {"a"}, {"a"})
+def test_chinese_is_called_chinese_and_an_empty_head_heads_nothing(built):
+    page = built["index"]
+    assert [term.get("lang") for term in page.xpath("//dt")] == [None, "zh-Hans"]
+    first, second = page.xpath("//thead/tr/*")
+    assert (first.tag, second.tag) == ("td", "th")
+    assert [cell.tag for cell in page.xpath("//tbody/tr/*")] == ["td", "td"]
 
 
-def test_the_search_index_is_loaded_by_the_page_that_searches():
-    assert '<script defer src="../searchindex.js">' in lean_head(HEAD, "../", searches=True)
+def test_entries_of_the_bibliography_stand_in_one_list_without_deprecated_roles(built):
+    (entries,) = built["index"].find_class("citation-list")
+    assert [entry.get("class") for entry in entries] == ["citation", "citation"]
+    assert built["index"].xpath("//p/a[@href='#cite-b2']")[0].text_content() == "told"
 
 
-def test_pictures_keep_their_place_and_wait(tmp_path):
-    svg = '<svg xmlns="http://www.w3.org/2000/svg" width="525" height="168"></svg>'
-    (tmp_path / "a.svg").write_text(svg)
-    page = '<img alt="a" src="../_images/x.svg" /><img alt="b" src="../_images/x.svg" />'
-    first, second = with_sizes(page, {"x.svg": tmp_path / "a.svg"}, tmp_path).split("/>")[:2]
-    assert 'width="525" height="168"' in first
-    assert "lazy" not in first
-    assert 'width="525" height="168" loading="lazy"' in second
+def test_the_description_is_the_pages_own(built):
+    path = "//meta[@name='description' or @property='og:description']/@content"
+    assert built["index"].xpath(path) == ["The question is told."] * 2
+
+
+def asset(name, **attributes):
+    """A sheet or a script as Sphinx tells of it; one without a name stands in the page."""
+    return SimpleNamespace(filename=name and f"_static/{name}", attributes=attributes)
+
+
+def test_what_a_part_of_a_page_brings_is_the_pages_own():
+    part = asset("parts-1a/living/living.css")
+    theirs = [asset("book.css"), asset(f"mystnb.{'a1' * 32}.css")]
+    assert own([*theirs, part], SHEETS) == [part]
+    said = asset(None, body="DOCUMENTATION_OPTIONS.pagename = 'a';")
+    assert own([said, asset("doctools.js")], SCRIPTS) == []
+
+
+@pytest.mark.parametrize(
+    "new", [asset("new.css"), asset(None, body="let x")], ids=["sheet", "script"]
+)
+def test_a_sheet_or_a_script_that_an_extension_newly_brings_stops_the_build(new):
+    with pytest.raises(ExtensionError, match="is new: "):
+        own([asset("book.css"), new], SHEETS)
+
+
+@pytest.mark.parametrize("name", [*UNUSED, *LEFT_BY_THE_THEME])
+def test_what_is_left_out_on_purpose_must_still_be_there(tmp_path, name):
+    for there in {*UNUSED, *LEFT_BY_THE_THEME}:
+        (tmp_path / there).mkdir(parents=True)
+    none_in_vain(tmp_path)
+    (tmp_path / name).rmdir()
+    with pytest.raises(ExtensionError, match=rf"there is no _static/{name}"):
+        none_in_vain(tmp_path)
+
+
+def test_the_names_on_all_pages_are_known_but_not_those_of_the_themes_templates(tmp_path):
+    static = tmp_path / "_static"
+    for name in (*SCRIPTS, "searchtools.js"):
+        (static / name).parent.mkdir(parents=True, exist_ok=True)
+        (static / name).write_text("x.classList.add('from-a-script')")
+    (tmp_path / "a.html").write_text("<p class='one two' id=three>class='text'")
+    (static / "macros.html").write_text("<p class='template'>")
+    known = known_names(tmp_path, static)
+    assert {"one", "two", "three", "from-a-script", "show"} <= known
+    assert not {"text", "template"} & known
 
 
 def test_a_picture_that_does_not_say_its_size_is_an_error(tmp_path):
     (tmp_path / "b.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"></svg>')
     with pytest.raises(ValueError, match=r"b\.svg does not say how large it is"):
         size_of(tmp_path / "b.svg")
-
-
-def test_code_keeps_its_text_when_its_lines_get_elements():
-    code = '<span class="n">a</span> <span class="o">=</span> <span class="mi">1</span>\n\nb\n'
-    page = (
-        '<div class="highlight-ipython3 notranslate"><div class="highlight">'
-        f"<pre><span></span>{code}</pre>"
-    )
-    made = with_lines(page)
-    assert made.count('<span class="book-line">') == 3
-    assert 'class="n"' not in made
-    assert 'class="o"' in made  # an operator has a colour of its own
-    assert nodes.unescape(text_of(made)) == text_of(page)
-
-
-def text_of(page):
-    import lxml.html
-
-    return lxml.html.fromstring(page).text_content()
-
-
-def test_a_fold_is_called_by_its_title():
-    assert with_names('<summary aria-label="Toggle hidden content">') == "<summary>"
-
-
-def test_a_title_says_a_name_once_and_chinese_is_called_chinese():
-    page = with_names('<title>A &#8212; A</title><dt id="term-x">注意力</dt><dt id="y">attention')
-    assert "<title>A</title>" in page
-    assert '<dt lang="zh-Hans" id="term-x">' in page
-    assert '<dt id="y">' in page
 
 
 def test_descriptions_end_with_a_whole_word():
@@ -431,7 +486,8 @@ def long_page(browser, tmp_path):
     links = "".join(f'<a href="#s{i}">{i}</a> ' for i in range(5))
     sections = (f'<section id="s{i}">{links}<p style="height: 900px">' for i in range(5))
     body = f'<article class="bd-article"><section>{"</section>".join(sections)}'
-    text = f"<!DOCTYPE html><head>{SCHEME}<style>{rule}</style></head><body>{body}"
+    scheme = (FOLDER_OF_THEME / "scheme.js").read_text(encoding="utf-8")
+    text = f"<!DOCTYPE html><head><script>{scheme}</script><style>{rule}</style></head><body>{body}"
     (tmp_path / "page.html").write_text(text, encoding="utf-8")
     server, base = serve(tmp_path)
     page = browser.new_page(viewport={"width": 390, "height": 844})

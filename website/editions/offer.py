@@ -1,14 +1,15 @@
 """The finished PDF and ePub, put beside the site's pages, which then link to them.
 
 The site is built before the editions are made from it, so their links come last: on the front page
-in the element that ``intro.md`` keeps for them, and in each page's download menu. A site without
-the editions has no link to them.
+in the element that ``intro.md`` keeps for them, and in the one of each page's download menu that
+``theme/page-buttons.html`` keeps. A site without the editions has no link to them.
 """
 
 import posixpath
 import re
 import shutil
 import sys
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -21,24 +22,21 @@ from website.editions.pages import Fault
 SITE = ROOT / "_build" / "html"
 NAME = "the-transformer-executed"
 KINDS = {"pdf": "PDF", "epub": "ePub"}
-PLACE = re.compile(r'(<div class="book-editions">).*?(</div>)', re.DOTALL)
-MENU = re.compile(
-    r'(<div class="dropdown dropdown-download-buttons">(?:(?!</ul>).)*?)'
-    r'(?:<li class="book-edition">(?:(?!</ul>).)*?)?(\s*</ul>)',
-    re.DOTALL,
+PLACE = re.compile(
+    r'(?P<start><(?P<tag>div|li) class="book-editions">).*?(?P<end></(?P=tag)>)', re.DOTALL
 )
 ITEM = (
-    '<li class="book-edition"><a class="btn btn-sm dropdown-item" href="{address}"'
+    '<a class="btn btn-sm dropdown-item" href="{address}"'
     ' title="The whole book as one {kind}"><span class="btn__icon-container">'
     '<i class="fas fa-file-pdf"></i></span>'
-    '<span class="btn__text-container">whole book, .{ending}</span></a></li>'
+    '<span class="btn__text-container">whole book, .{ending}</span></a>'
 )
 
 
 def linked(page: str, root: str, sizes: dict[str, int]) -> str:
     """A page of the site, with links to the editions of these sizes in bytes, and to no others."""
     address = {ending: f"{root}{NAME}.{ending}" for ending in sizes}
-    items = (
+    items = "".join(
         ITEM.format(address=address[ending], kind=KINDS[ending], ending=ending) for ending in sizes
     )
     links = " or ".join(
@@ -46,27 +44,27 @@ def linked(page: str, root: str, sizes: dict[str, int]) -> str:
         for ending, size in sizes.items()
     )
     line = f"<p>To read without a network, the whole book in one file: {links}.</p>"
-    page = MENU.sub(rf"\1{''.join(items)}\2", page)
-    return PLACE.sub(rf"\1{line if sizes else ''}\2", page)
+    inside = {"div": line if sizes else "", "li": items}
+    return PLACE.sub(lambda place: place["start"] + inside[place["tag"]] + place["end"], page)
 
 
 def offer(site: Path) -> None:
     """Links the site to the editions that stand beside its pages. Raises ``Fault``."""
     files = {ending: site / f"{NAME}.{ending}" for ending in KINDS}
     sizes = {ending: path.stat().st_size for ending, path in files.items() if path.is_file()}
-    n_places = n_menus = 0
+    places: Counter[str] = Counter()
     for path in sorted(site.rglob("*.html")):
         old = path.read_text(encoding="utf-8")
-        n_places += len(PLACE.findall(old))
-        n_menus += len(MENU.findall(old))
+        places.update(place["tag"] for place in PLACE.finditer(old))
         root = posixpath.relpath(".", path.relative_to(site).parent.as_posix()) + "/"
         new = linked(old, root.removeprefix("./"), sizes)
         if new != old:
             path.write_text(new, encoding="utf-8")
-    if sizes and n_places != 1:
-        raise Fault(f'<div class="book-editions"></div> stands on {n_places} pages, not on one')
-    if sizes and not n_menus:
-        raise Fault("the theme has changed: no page has a download menu")
+    if sizes and places["div"] != 1:
+        n = places["div"]
+        raise Fault(f'<div class="book-editions"></div> stands on {n} pages, not on one')
+    if sizes and not places["li"]:
+        raise Fault('no page has <li class="book-editions"></li>: see theme/page-buttons.html')
 
 
 def publish(ending: str, make: Callable[[Browser, Path], str]) -> int:

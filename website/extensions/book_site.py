@@ -36,6 +36,7 @@ NOT_RUNNING_TEXT = (
     *(nodes.math_block, desc_signature, pending_xref),
 )
 KIND = {"Figure": "fig", "Exercise": "ex"}
+CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 
 def anchor(app: Sphinx, node: nodes.Element, name: str) -> None:
@@ -48,7 +49,10 @@ def anchor(app: Sphinx, node: nodes.Element, name: str) -> None:
 
 
 def number_what_is_numbered(app: Sphinx, doctree: nodes.document) -> None:
-    """Give ids to the equations, captions, exercises and sections that carry a number."""
+    """Give ids to the equations, captions, exercises and sections that carry a number.
+
+    A Chinese term of the glossary is called Chinese, now that all quotation marks are set.
+    """
     for block in doctree.findall(nodes.math_block):
         tag = TAG.search(block.astext())
         if tag:
@@ -64,6 +68,9 @@ def number_what_is_numbered(app: Sphinx, doctree: nodes.document) -> None:
             anchor(app, paragraph, f"{KIND[caption[1]]}-{caption[2]}")
         if isinstance(first, nodes.strong) and first.astext() == "The question.":
             paragraph["classes"].append("book-question")
+    for term in doctree.findall(nodes.term):
+        if CHINESE.search(term.astext()):
+            term["classes"].append("language-zh-Hans")  # docutils writes lang="zh-Hans"
     for section in doctree.findall(nodes.section):
         title = SECTION.match(section[0].astext())
         if title:

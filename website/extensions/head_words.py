@@ -1,13 +1,11 @@
 """What a page's head says of it: a description that ends with a whole word."""
 
-import re
 from html import escape
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
 LENGTH = 160
-DESCRIPTION = re.compile(r'(<meta (?:property="og:|name=")description" content=")[^"]*')
 
 
 def cut(text: str, length: int = LENGTH) -> str:
@@ -31,12 +29,13 @@ def description(doctree: nodes.document) -> str:
 def describe(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
+    """Says it to sphinxext.opengraph, which would cut a page's first letters."""
     if doctree is not None and (words := description(doctree)):
-        context["metatags"] = DESCRIPTION.sub(
-            lambda tag: tag[1] + escape(words), context.get("metatags", "")
-        )
+        context["meta"] = {**(context["meta"] or {}), "og:description": words}
+        head = f'\n<meta name="description" content="{escape(words)}" />'
+        context["metatags"] = context.get("metatags", "") + head
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("html-page-context", describe, priority=900)  # after sphinxext.opengraph
+    app.connect("html-page-context", describe, priority=400)  # before sphinxext.opengraph
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -152,7 +152,7 @@ def load_parts(
         app.add_css_file(f"{place.name}/{part.folder}/{part.style}")
         if part.room:
             room = (place / part.folder / part.room).read_text(encoding="utf-8")
-            context["metatags"] += f"\n<style>\n{room}</style>\n"
+            context.setdefault("rooms", []).append(room)  # for the theme's layout.html
     if found:
         app.add_js_file(f"{place.name}/{FROM_A_FILE}", loading_method="defer")
 

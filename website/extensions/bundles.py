@@ -12,9 +12,11 @@ browser shows a new page with an old style.
 import hashlib
 import re
 import shutil
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+import lxml.html
 import tinycss2
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -54,7 +56,6 @@ UNUSED = (
 LEFT_BY_THE_THEME = ("vendor", "scripts/fontawesome.js", "scripts/fontawesome.js.map")
 SCHEME = re.compile(r"""\[data-theme=["']?(dark|light)["']?\]""")
 WORDS = re.compile(r"[\w-]+")
-NAMED = re.compile(r'\b(?:class|id)="([^"]*)"')
 STAMPED = re.compile(
     r'(?P<tag>\b(?:href|src)="[./]*(?P<file>_static/[^"?]+\.(?:css|js)|searchindex\.js))[^"]*"'
 )
@@ -89,15 +90,19 @@ def stamp(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:8]
 
 
+def pages_of(folder: Path) -> Iterator[Path]:
+    """The site's pages, without the theme's templates, which Sphinx copies, too."""
+    return (path for path in folder.rglob("*.html") if path.parent.name != "_static")
+
+
 def stamp_pages(folder: Path) -> None:
     """Puts its stamp into each address of a sheet and a script, ``site.css?v=…``."""
     stamps = cache(lambda file: stamp(folder / file))
-    for path in folder.rglob("*.html"):
-        if path.parent.name != "_static":  # the theme's templates
-            page = path.read_text(encoding="utf-8")
-            path.write_text(
-                STAMPED.sub(lambda m: f'{m["tag"]}?v={stamps(m["file"])}"', page), encoding="utf-8"
-            )
+    for path in pages_of(folder):
+        page = path.read_text(encoding="utf-8")
+        path.write_text(
+            STAMPED.sub(lambda m: f'{m["tag"]}?v={stamps(m["file"])}"', page), encoding="utf-8"
+        )
 
 
 def is_used(selector: list, known: set[str], ours: bool) -> bool:
@@ -177,9 +182,9 @@ def join_sheets(static: Path, known: set[str]) -> str:
 def known_names(folder: Path, static: Path) -> set[str]:
     """The classes and ids that a page has, or that a script may give to one."""
     known = set(BOOTSTRAP)
-    for path in folder.rglob("*.html"):
-        for found in NAMED.findall(path.read_text(encoding="utf-8")):
-            known.update(found.split())
+    for path in pages_of(folder):
+        page = lxml.html.parse(str(path), lxml.html.HTMLParser(encoding="utf-8"))
+        known.update(*(names.split() for names in page.xpath("//@class | //@id")))
     for name in (*SCRIPTS, "searchtools.js"):
         if "bootstrap" not in name:
             known.update(WORDS.findall((static / name).read_text(encoding="utf-8")))
@@ -202,11 +207,19 @@ def join_scripts(static: Path) -> str:
     return "\n;\n".join(re.sub(r"^//# sourceMappingURL=.*$", "", s, flags=re.M) for s in scripts)
 
 
+def none_in_vain(static: Path) -> None:
+    """Raises ExtensionError where a file that is left out is there no more."""
+    there = {plain(path.relative_to(static).as_posix()) for path in static.rglob("*")}
+    if gone := [name for name in (*UNUSED, *LEFT_BY_THE_THEME) if name not in there]:
+        raise ExtensionError(f"the theme has changed: there is no _static/{', '.join(gone)}")
+
+
 def write_files(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.name != "html":
         return
     folder = Path(app.outdir)
     static = folder / "_static"
+    none_in_vain(static)
     sheet = join_sheets(static, known_names(folder, static))
     (static / "site.css").write_text(sheet, encoding="utf-8")
     (static / "site.js").write_text(join_scripts(static), encoding="utf-8")

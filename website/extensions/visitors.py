@@ -1,0 +1,122 @@
+"""How some parts of a page are written as HTML, where Sphinx and MyST-NB write it otherwise.
+
+Pictures keep their place and wait until they are needed; a long line of code wraps and hangs; folds
+are called by their titles; no role is said that is deprecated.
+"""
+
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from urllib.parse import quote
+
+import imagesize
+from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
+from pygments.formatters import HtmlFormatter
+from pygments.token import Name, Punctuation, Text, Whitespace
+from sphinx.addnodes import desc_sig_space
+from sphinx.application import Sphinx
+from sphinx.highlighting import PygmentsBridge
+from sphinx.writers.html5 import HTML5Translator
+
+# Half of a chapter's elements would be names, brackets and spaces of code, coloured like all text.
+UNCOLOURED = (Name, Name.Namespace, Punctuation, Whitespace)
+CODE = "ipython3"  # the language of a chapter's cells, as MyST-NB calls it
+
+
+class BookFormatter(HtmlFormatter):
+    """Code with elements only where there is a colour, and with ``hanging`` for each line."""
+
+    def __init__(self, *, hanging: bool = False, **options) -> None:
+        super().__init__(**options)
+        self.hanging = hanging
+
+    def format(self, tokens: Iterator, outfile) -> None:
+        super().format(((Text if kind in UNCOLOURED else kind, t) for kind, t in tokens), outfile)
+
+    def wrap(self, source: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
+        if self.hanging:
+            source = ((i, f'<span class="book-line">{line}</span>') for i, line in source)
+        return super().wrap(source)
+
+
+def visit_code(translator: HTML5Translator, node: nodes.literal_block) -> None:
+    if node.get("language") == CODE:
+        node["highlight_args"] = {**node.get("highlight_args", {}), "hanging": True}
+    type(translator).visit_literal_block(translator, node)
+
+
+@cache
+def size_of(path: Path) -> tuple[int, int]:
+    """Width and height in pixels; an SVG's are those that it names itself."""
+    width, height = imagesize.get(path)
+    if width <= 0 or height <= 0:
+        raise ValueError(f"{path} does not say how large it is")
+    return round(width), round(height)
+
+
+def shown_size(node: nodes.image, path: Path) -> tuple[int, int]:
+    """The size that MyST-NB has read from a plot's resolution, in pixels; else the file's own."""
+    width, height = node.get("width", ""), node.get("height", "")
+    if width.endswith("px") and height.endswith("px"):
+        return int(width.removesuffix("px")), int(height.removesuffix("px"))
+    return size_of(path)
+
+
+def visit_image(translator: HTML5Translator, node: nodes.image) -> None:
+    """A picture keeps its place while it loads; those after a page's first wait until near it."""
+    builder = translator.builder
+    width, height = shown_size(node, Path(builder.srcdir) / node["uri"])
+    first = next(node.document.findall(nodes.image)) is node
+    attributes = {
+        "src": f"{builder.imgpath}/{quote(builder.images[node['uri']])}",
+        "alt": node.get("alt", ""),
+        "width": width,
+        "height": height,
+    } | ({"fetchpriority": "high"} if first else {"loading": "lazy"})
+    translator.body.append(translator.emptytag(node, "img", "\n", **attributes))
+
+
+def nothing(translator: HTML5Translator, node: nodes.Element) -> None:
+    """No tag; what is inside is written all the same."""
+
+
+def visit_fold(translator: HTML5Translator, node: HideCodeCellNode) -> None:
+    """A fold's title is what it is called; MyST-NB calls each "Toggle hidden content"."""
+    translator.body.append(translator.starttag(node, "details", CLASS="admonition hide"))
+    translator.body.append("<summary>\n")
+    for kind in ("show", "hide"):
+        state = {"show": "collapsed", "hide": "expanded"}[kind]
+        words = translator.encode(node[f"prompt_{kind}"])
+        translator.body.append(f'<p class="{state} admonition-title">{words}</p>\n')
+    translator.body.append("</summary>\n")
+
+
+def visit_citation(translator: HTML5Translator, node: nodes.citation) -> None:
+    """Without the roles that docutils gives: one of them is deprecated, the other needs it."""
+    if not isinstance(node.previous_sibling(), nodes.citation):
+        translator.body.append('<div class="citation-list">\n')
+    translator.body.append(translator.starttag(node, "div", classes=[node.tagname]))
+
+
+def visit_entry(translator: HTML5Translator, node: nodes.entry) -> None:
+    """A column without a name has no ``<th>``, which would head nothing."""
+    if isinstance(node.parent.parent, nodes.thead) and not node.astext():
+        node.parent.column += 1
+        translator.body.append("<td></td>\n")
+        raise nodes.SkipNode
+    type(translator).visit_entry(translator, node)
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    PygmentsBridge.html_formatter = BookFormatter
+    for node, visit, depart in (
+        (nodes.image, visit_image, nothing),
+        (nodes.literal_block, visit_code, None),
+        (desc_sig_space, nothing, nothing),  # a space in a signature needs no colour
+        (nodes.citation, visit_citation, None),
+        (nodes.entry, visit_entry, None),
+        (HideCodeCellNode, visit_fold, depart_HideCellInput),
+    ):
+        app.add_node(node, override=True, html=(visit, depart))
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
