@@ -395,10 +395,11 @@ every process the same dropout: f"{self.seed} {number} {rank()}" ⇒ f"{self.see
 gradients not cut: nn.utils.clip_grad_norm_(self.parameters, self.clip_norm) ⇒ pass
 gradients cut before they are unscaled: self.scaler.unscale_(self.optimizer) ⇒ pass
 gradients never cleared: self.optimizer.zero_grad() ⇒ pass
-gradients shared after every batch: return self.forward.no_sync() if world_size() > 1 else ⇒ return
+gradients shared after every batch: return self.forward.no_sync() ⇒
+    return contextlib.nullcontext()
 gradients never scaled: enabled=self.dtype == torch.float16 ⇒ enabled=False
 scale never updated: self.scaler.update() ⇒ pass
-trains without dropout: self.model.to(self.device).train() ⇒ self.model.to(self.device).eval()
+trains without dropout: self.module.to(self.device).train() ⇒ self.module.to(self.device).eval()
 labels of padding 0 alone: self.pad_id = self.model.pad_id ⇒ self.pad_id = 0
 Ctrl-C cuts an update in two: with uninterrupted(): ⇒ if True:
 
@@ -411,8 +412,8 @@ scale not restored: self.step.scaler.load_state_dict(state["scaler"]) ⇒ pass
 no scale to restore: if state["scaler"]: ⇒ if True:
 Ctrl-C loses what is done: self._save_what_is_done() ⇒ pass
 Ctrl-C saves twice: done not in [0, *map(step_of, checkpoints(self.run))] ⇒ done
-an evaluation that fails loses a step: if saving: ⇒
-    if saving and (not measuring or number in self.history.evaluations):
+an evaluation that fails loses a step: self._save(run, number) ⇒
+    (evaluate is None or number in self.history.evaluations) and self._save(run, number)
 the last loss in the bar: _mean(self.history.losses[-100:]) ⇒ self.history.losses[-1]
 mean loss since the start in a line: _mean(self.history.losses[since:]) ⇒
     _mean(self.history.losses)

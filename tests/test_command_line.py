@@ -1,5 +1,6 @@
 """``python -m transformer train``, alone and under torchrun, and how all commands end."""
 
+import argparse
 import errno
 import gzip
 import json
@@ -15,6 +16,7 @@ import torch
 from tests.unchecked import unchecked
 from tools.chapters import ROOT
 from transformer.commands import main, train
+from transformer.commands.prepare import batch_size
 from transformer.commands.run_folder import RunFolder
 from transformer.data.batches import BucketedBatches
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
@@ -536,3 +538,20 @@ def test_under_torchrun_a_refusal_is_told_once(quick, tmp_path, capfd, monkeypat
     with pytest.raises(SystemExit):
         main(["train", "--out", "x", "--steps", "none"])
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes"),
+    [
+        ([], (16, 4)),  # as many sentences a step as before, of four lengths
+        (["--batch-size", "8"], (8, 1)),
+        (["--max-tokens", "500"], (None, 1)),
+        (["--accumulate", "2"], (16, 2)),
+    ],
+)
+def test_a_step_has_batches_of_several_lengths_unless_their_size_is_given(options, sizes):
+    parser = argparse.ArgumentParser()
+    train.add_options(parser)
+    args = parser.parse_args(["--out", "x", *options])
+    args.check(args)
+    assert (batch_size(args), args.accumulate) == sizes

@@ -75,7 +75,7 @@ def prepare(args: argparse.Namespace, *, rank: int, world_size: int) -> Job:
 
 def batch_size(args: argparse.Namespace) -> int | None:
     """In sentences, unless --max-tokens says how many tokens."""
-    return (args.batch_size or 64) if args.max_tokens is None else None
+    return (args.batch_size or 16) if args.max_tokens is None else None
 
 
 def _config(args: argparse.Namespace, src_size: int, tgt_size: int) -> TransformerConfig:

@@ -55,6 +55,8 @@ def _check(parser: argparse.ArgumentParser, args: argparse.Namespace) -> None:
         parser.error("--lowercase goes with --train; the grammar corpus is in lower case")
     if args.epochs is None and args.steps is None:
         args.steps = 1000
+    if args.accumulate is None:
+        args.accumulate = 1 if args.batch_size or args.max_tokens else 4
 
 
 def _add_data(group: argparse._ArgumentGroup) -> None:
@@ -140,12 +142,18 @@ def _add_training(group: argparse._ArgumentGroup) -> None:
 def _add_batches(group: argparse._ArgumentGroup) -> None:
     size = group.add_mutually_exclusive_group()
     size.add_argument(
-        "--batch-size", type=whole, metavar="N", help="sentences a process (default: 64)"
+        "--batch-size", type=whole, metavar="N", help="sentences a process (default: 16)"
     )
     size.add_argument(
         "--max-tokens", type=whole, metavar="N", help="positions a process, padding included"
     )
-    group.add_argument("--accumulate", type=whole, default=1, metavar="N", help="batches to a step")
+    group.add_argument(
+        "--accumulate",
+        type=whole,
+        metavar="N",
+        help="batches to a step; a batch holds one length, a step learns better from several "
+        "(default: 4, or 1 where the size of a batch is given)",
+    )
 
 
 def _add_machine(group: argparse._ArgumentGroup) -> None:
