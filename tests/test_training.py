@@ -696,6 +696,14 @@ def test_a_loss_that_is_not_finite_stops_training_and_is_not_saved(tmp_path):
     assert checkpoints(tmp_path) == []
 
 
+def test_what_is_no_module_is_refused(unchecked):
+    class Almost:
+        pad_id = 0
+
+    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module, got Almost"):
+        fit(Almost(), batches, n_steps=1, **FLAT)
+
+
 def test_a_sharded_model_is_not_saved_in_a_run(tmp_path):
     m = model()
     m.reshard = lambda: None  # as fully_shard gives it, which only torchrun can call

@@ -94,9 +94,9 @@ class BucketedBatches:
     pairs, or as many as keep each of its sides within ``max_tokens`` positions, padding included.
     Its content depends on ``seed`` and the epoch alone, on every machine.
 
-    All sentences of a batch being of one length, a step on one batch learns where that length ends
-    and unlearns where others do. So a step does better with several small batches (``accumulate``
-    of ``fit``): the same sentences, hardly any padding, and lengths that differ.
+    All sentences of a batch are of about one length, and an update that sees one length alone
+    learns less: it should have several small batches (``accumulate`` of ``fit``), which hold as
+    many sentences of different lengths, with hardly any padding.
 
     Both sizes are those of one process. ``world_size`` processes take as many times more pairs of
     neighbouring lengths, and every ``world_size``-th of them goes to process ``rank``. Given
