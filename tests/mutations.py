@@ -382,6 +382,9 @@ padding has a loss: ignore_index=pad_id ⇒ ignore_index=-100
 no smoothing: label_smoothing=smoothing ⇒ label_smoothing=0.0
 padding of id 0 alone counts nothing: (labels != pad_id) ⇒ (labels != 0)
 warm-up's exponent: warmup**-1.5 ⇒ warmup**-0.5
+linear decay ends too early: (n_steps + 1 - step) / (n_steps + 1 - warmup) ⇒
+    (n_steps - step) / (n_steps - warmup)
+linear decay without a warm-up: peak * min(step / warmup, ⇒ peak * min(1.0,
 warm-up off by one: step * warmup**-1.5 ⇒ (step - 1) * warmup**-1.5
 
 # training/step.py | test_training.py -k 'not compiled'
@@ -403,7 +406,11 @@ trains without dropout: self.module.to(self.device).train() ⇒ self.module.to(s
 labels of padding 0 alone: self.pad_id = self.model.pad_id ⇒ self.pad_id = 0
 Ctrl-C cuts an update in two: with uninterrupted(): ⇒ if True:
 
+a sharded model copied as well | test_processes.py: world_size() > 1 and not self.sharded ⇒
+    world_size() > 1
+
 # training/loop.py | test_training.py -k 'not compiled'
+a sharded model saved in a run: self.run is not None and self.step.sharded ⇒ False
 measured with smoothing: smoothing=0.0, pad_id=pad_id ⇒ smoothing=0.1, pad_id=pad_id
 measured labels of padding 0 alone: count_labels(batch.labels, pad_id=pad_id) ⇒
     count_labels(batch.labels)
@@ -419,6 +426,23 @@ mean loss since the start in a line: _mean(self.history.losses[since:]) ⇒
     _mean(self.history.losses)
 epochs without accumulation: number * step.accumulate / len ⇒ number / len
 lines without progress: if bar.disable: ⇒ if False:
+
+# export/marian.py | test_export.py -k 'not ctranslate2 and not onnx'
+sines and cosines stay in turns: torch.arange(0, c.d_model, 2), torch.arange(1, c.d_model, 2) ⇒
+    torch.arange(c.d_model // 2), torch.arange(c.d_model // 2, c.d_model)
+<bos> without √d_model: table[BOS_ID] * model.tgt_embedding.scale ⇒ table[BOS_ID]
+sources begin with <bos>: "model.encoder.embed_positions.weight": positions ⇒
+    "model.encoder.embed_positions.weight": first
+what only starts may be written: [_NEVER] ⇒ [0.0]
+padding may be written: "suppress_tokens": [PAD_ID] ⇒ "suppress_tokens": []
+the start takes a word's place: c.max_len + 1 ⇒ c.max_len
+a setting of another kind passes: value != field.default ⇒ False
+
+# export/tokenizer.py | test_export.py -k 'not ctranslate2 and not onnx'
+a written <eos> ends a text: "split_special_tokens": True ⇒ "split_special_tokens": False
+capitals stay: [normalizers.Lowercase(), made.normalizer] ⇒ [made.normalizer]
+a source without <eos>: single=f"$A {_EOS}" ⇒ single="$A"
+words of specials are specials: normalizers.Replace(a_special, _UNK), ⇒
 
 # training/checkpoint.py | test_checkpoint.py -k 'not killed'
 moments not restored | test_training.py -k pieces:
