@@ -7,11 +7,11 @@ Run: MULTI30K=FOLDER python -m benchmarks.real_training
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from benchmarks import measure, peers, settings
 from transformer.data.batches import Batch, BucketedBatches
@@ -19,6 +19,7 @@ from transformer.data.multi30k import DataMissing, multi30k
 from transformer.data.parallel import encode_pairs
 from transformer.data.text import BytePairEncoding
 from transformer.data.tokens import Example
+from transformer.model import Transformer
 from transformer.training import count_labels, fit
 
 STEPS = 5  # of a round
@@ -52,17 +53,26 @@ def bare_loop(model: peers.Peer, batches: Sequence[Batch]) -> Callable[[], None]
     return run
 
 
-def our_fit(model: nn.Module, batches: Sequence[Batch], *, accumulate: int) -> Callable[[], None]:
+def our_fit(
+    model: Transformer, batches: Sequence[Batch], *, accumulate: int
+) -> Callable[[], object]:
     """As the command line trains, with clipping, seeds of each step and the history of losses."""
-    options = {"schedule": lambda step: RATE, "progress": False, "device": "cpu"}
-    n_steps = len(batches) // accumulate
     return lambda: fit(
-        model, batches.__getitem__, n_steps=n_steps, accumulate=accumulate, **options
+        model,
+        batches.__getitem__,
+        n_steps=len(batches) // accumulate,
+        accumulate=accumulate,
+        schedule=lambda step: RATE,
+        device="cpu",
+        progress=False,
     )
 
 
 class JoeyNMT(peers.Peer):
     """Its Transformer, with its own loss; Kreutzer et al. (2019)."""
+
+    ids: Tensor  # of our words, over there
+    model: Any
 
     def __init__(self, s: settings.Setting):
         super().__init__()
@@ -83,7 +93,7 @@ class JoeyNMT(peers.Peer):
         config = {"encoder": side, "decoder": side, "tied_embeddings": True, "tied_softmax": True}
         self.model = build_model(config, words, words)
         self.model.loss_function = ("crossentropy", 0.1)
-        self.register_buffer("ids", torch.arange(s.vocab_size))  # of our words, over there
+        self.register_buffer("ids", torch.arange(s.vocab_size))
         self.ids[:4] = torch.tensor([1, 2, 3, 0])
 
     def loss(self, src: Tensor, tgt: Tensor) -> Tensor:
@@ -124,7 +134,7 @@ def loops(s: settings.Setting, examples: list[Example], only: tuple[str, ...]) -
         for name, model in models.items()
     }
     for n, given in ((1, batches), (PIECES, pieces)):
-        model = peers.build(s, only=("ours",))["ours"].model
+        model: Transformer = peers.build(s, only=("ours",))["ours"].model
         name = "ours, fit" if n == 1 else f"ours, fit, {n} lengths a step"
         cases[name] = (our_fit(model, given, accumulate=n), given)
     return {name: case for name, case in cases.items() if not only or name in only}
