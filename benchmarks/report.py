@@ -7,9 +7,10 @@ from benchmarks import measure
 
 def environment(e: dict) -> str:
     changed = " and changes since" if e["changed_since"] else ""
+    more = "".join(f"{name} {e[name]}, " for name in ("ctranslate2", "joeynmt") if e.get(name))
     return (
         f"{e['device']}, {e['threads']} thread{'s' * (e['threads'] > 1)}, torch {e['torch']}, "
-        f"x-transformers {e['x-transformers']}, transformers {e['transformers']}, "
+        f"x-transformers {e['x-transformers']}, transformers {e['transformers']}, {more}"
         f"{e['date']}, commit {e['commit']}{changed}"
     )
 

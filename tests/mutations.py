@@ -434,6 +434,9 @@ padding has a loss: ignore_index=_no_label(pad_id) ⇒ ignore_index=-100
 no smoothing: label_smoothing=smoothing ⇒ label_smoothing=0.0
 padding of id 0 alone counts nothing: (labels != _no_label(pad_id)) ⇒ (labels != 0)
 warm-up's exponent: warmup**-1.5 ⇒ warmup**-0.5
+linear decay ends too early: (n_steps + 1 - step) / (n_steps + 1 - warmup) ⇒
+    (n_steps - step) / (n_steps - warmup)
+linear decay without a warm-up: peak * min(step / warmup, ⇒ peak * min(1.0,
 warm-up off by one: step * warmup**-1.5 ⇒ (step - 1) * warmup**-1.5
 
 # training/step.py | test_training.py -k 'not compiled'
@@ -447,14 +450,19 @@ every process the same dropout: f"{self.seed} {number} {rank()}" ⇒ f"{self.see
 gradients not cut: nn.utils.clip_grad_norm_(self.parameters, self.clip_norm) ⇒ pass
 gradients cut before they are unscaled: self.scaler.unscale_(self.optimizer) ⇒ pass
 gradients never cleared: self.optimizer.zero_grad() ⇒ pass
-gradients shared after every batch: return self.forward.no_sync() if world_size() > 1 else ⇒ return
+gradients shared after every batch: return self.forward.no_sync() ⇒
+    return contextlib.nullcontext()
 gradients never scaled: enabled=self.dtype == torch.float16 ⇒ enabled=False
 scale never updated: self.scaler.update() ⇒ pass
-trains without dropout: self.model.to(self.device).train() ⇒ self.model.to(self.device).eval()
+trains without dropout: self.module.to(self.device).train() ⇒ self.module.to(self.device).eval()
 labels of padding 0 alone: self.pad_id = self.model.pad_id ⇒ self.pad_id = 0
 Ctrl-C cuts an update in two: with uninterrupted(): ⇒ if True:
 
+a sharded model copied as well | test_processes.py: world_size() > 1 and not self.sharded ⇒
+    world_size() > 1
+
 # training/loop.py | test_training.py -k 'not compiled'
+a sharded model saved in a run: self.run is not None and self.step.sharded ⇒ False
 measured with smoothing: smoothing=0.0, pad_id=pad_id ⇒ smoothing=0.1, pad_id=pad_id
 measured labels of padding 0 alone: count_labels(batch.labels, pad_id=pad_id) ⇒
     count_labels(batch.labels)
@@ -463,13 +471,30 @@ scale not restored: self.step.scaler.load_state_dict(state["scaler"]) ⇒ pass
 no scale to restore: if state["scaler"]: ⇒ if True:
 Ctrl-C loses what is done: self._save_what_is_done() ⇒ pass
 Ctrl-C saves twice: done not in [0, *map(step_of, checkpoints(self.run))] ⇒ done
-an evaluation that fails loses a step: if saving: ⇒
-    if saving and (not measuring or number in self.history.evaluations):
+an evaluation that fails loses a step: self._save(run, number) ⇒
+    (evaluate is None or number in self.history.evaluations) and self._save(run, number)
 the last loss in the bar: _mean(self.history.losses[-100:]) ⇒ self.history.losses[-1]
 mean loss since the start in a line: _mean(self.history.losses[since:]) ⇒
     _mean(self.history.losses)
 epochs without accumulation: number * step.accumulate / len ⇒ number / len
 lines without progress: if bar.disable: ⇒ if False:
+
+# export/marian.py | test_export.py -k 'not ctranslate2 and not onnx'
+sines and cosines stay in turns: torch.arange(0, c.d_model, 2), torch.arange(1, c.d_model, 2) ⇒
+    torch.arange(c.d_model // 2), torch.arange(c.d_model // 2, c.d_model)
+<bos> without √d_model: table[BOS_ID] * model.tgt_embedding.scale ⇒ table[BOS_ID]
+sources begin with <bos>: "model.encoder.embed_positions.weight": positions ⇒
+    "model.encoder.embed_positions.weight": first
+what only starts may be written: [_NEVER] ⇒ [0.0]
+padding may be written: "suppress_tokens": [PAD_ID] ⇒ "suppress_tokens": []
+the start takes a word's place: c.max_len + 1 ⇒ c.max_len
+a setting of another kind passes: value != field.default ⇒ False
+
+# export/tokenizer.py | test_export.py -k 'not ctranslate2 and not onnx'
+a written <eos> ends a text: "split_special_tokens": True ⇒ "split_special_tokens": False
+capitals stay: [normalizers.Lowercase(), made.normalizer] ⇒ [made.normalizer]
+a source without <eos>: single=f"$A {_EOS}" ⇒ single="$A"
+words of specials are specials: normalizers.Replace(a_special, _UNK), ⇒
 
 # training/checkpoint.py | test_checkpoint.py -k 'not killed'
 moments not restored | test_training.py -k pieces:

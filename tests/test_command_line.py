@@ -659,3 +659,19 @@ def test_under_torchrun_a_refusal_is_told_once(quick, tmp_path, capfd, monkeypat
     with pytest.raises(SystemExit):
         main(["train", "--out", "x", "--steps", "none"])
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes"),
+    [
+        ([], (16, 4)),  # as many sentences a step as before, of four lengths
+        (["--batch-size", "8"], (8, 1)),
+        (["--max-tokens", "500"], (None, 1)),
+        (["--accumulate", "2"], (16, 2)),
+    ],
+)
+def test_a_step_has_batches_of_several_lengths_unless_their_size_is_given(options, sizes):
+    parser = argparse.ArgumentParser()
+    add_options(parser, train_options.Batches)
+    batches = read_options(train_options.Batches, parser.parse_args(options))
+    assert (batches.sentences, batches.accumulate) == sizes

@@ -31,6 +31,7 @@ from transformer.training import (
     count_labels,
     evaluate_loss,
     fit,
+    linear_schedule,
     load_checkpoint,
     paper_optimizer,
     paper_schedule,
@@ -133,6 +134,14 @@ def test_warmup_schedule_peaks_where_and_as_it_says():
     assert rate(50) == pytest.approx(3e-3)
     assert rate(25) == pytest.approx(1.5e-3)
     assert rate(200) == pytest.approx(1.5e-3)
+
+
+def test_linear_schedule_goes_up_and_down_in_straight_lines():
+    rate = linear_schedule(0.8, warmup=4, n_steps=10)
+    expected = [0.2, 0.4, 0.6, 0.8, *(0.8 * n / 7 for n in (6, 5, 4, 3, 2, 1))]
+    assert [rate(n) for n in range(1, 11)] == pytest.approx(expected)
+    assert rate(11) == 0  # the first that would not learn
+    assert linear_schedule(0.8, warmup=10, n_steps=10)(10) == pytest.approx(0.8)
 
 
 def test_the_optimizer_is_the_papers():
@@ -687,6 +696,21 @@ def test_a_loss_that_is_not_finite_stops_training_and_is_not_saved(tmp_path):
     assert checkpoints(tmp_path) == []
 
 
+def test_what_is_no_module_is_refused(unchecked):
+    class Almost:
+        pad_id = 0
+
+    with pytest.raises(TypeError, match=r"model must be a torch\.nn\.Module, got Almost"):
+        fit(Almost(), batches, n_steps=1, **FLAT)
+
+
+def test_a_sharded_model_is_not_saved_in_a_run(tmp_path):
+    m = model()
+    m.reshard = lambda: None  # as fully_shard gives it, which only torchrun can call
+    with pytest.raises(ValueError, match=f"run must be None for a model of .* got '{tmp_path}'"):
+        fit(m, batches, n_steps=1, run=tmp_path, **FLAT)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -719,6 +743,13 @@ def test_refuses(changes, message):
         (lambda: paper_schedule(512, warmup=0), "warmup must be positive, got 0"),
         (lambda: warmup_schedule(0.0, warmup=5), "peak must be positive and finite, got 0.0"),
         (lambda: warmup_schedule(math.inf, warmup=5), "peak must be positive and finite, got inf"),
+        (lambda: linear_schedule(0.0, warmup=5, n_steps=9), "peak must be positive and finite"),
+        (lambda: linear_schedule(1.0, warmup=0, n_steps=9), "warmup must be positive, got 0"),
+        (lambda: linear_schedule(1.0, warmup=1, n_steps=0), "n_steps must be positive, got 0"),
+        (
+            lambda: linear_schedule(1.0, warmup=6, n_steps=5),
+            "warmup must be at most n_steps = 5, got 6",
+        ),
         (
             lambda: smoothed_cross_entropy(torch.zeros(2, 3, 4), torch.zeros(2, 2).long()),
             r"labels must have shape \(2, 3\), got \(2, 2\)",

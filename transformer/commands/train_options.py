@@ -122,17 +122,28 @@ class Batches:
     """How much makes a step."""
 
     batch_size: Annotated[
-        int | None, Option("sentences a process (default: 64)", either="size")
+        int | None, Option("sentences a process (default: 16)", either="size")
     ] = None
     max_tokens: Annotated[
         int | None, Option("positions a process, padding included", either="size")
     ] = None
-    accumulate: Annotated[int, Option("batches to a step")] = 1
+    accumulate: Annotated[
+        int,
+        Option(
+            "batches to a step; a batch holds one length, a step learns better from several "
+            "(default: 4, or 1 where the size of a batch is given)"
+        ),
+    ] = None  # type: ignore[assignment]  # until the line below has chosen it
+
+    def __post_init__(self) -> None:
+        if self.accumulate is None:
+            chosen = 1 if self.batch_size or self.max_tokens else 4
+            object.__setattr__(self, "accumulate", chosen)
 
     @property
     def sentences(self) -> int | None:
         """As many, unless --max-tokens says how many tokens."""
-        return (self.batch_size or 64) if self.max_tokens is None else None
+        return (self.batch_size or 16) if self.max_tokens is None else None
 
 
 @dataclass(frozen=True)

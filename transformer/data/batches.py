@@ -94,6 +94,10 @@ class BucketedBatches:
     pairs, or as many as keep each of its sides within ``max_tokens`` positions, padding included.
     Its content depends on ``seed`` and the epoch alone, on every machine.
 
+    All sentences of a batch are of about one length, and an update that sees one length alone
+    learns less: it should have several small batches (``accumulate`` of ``fit``), which hold as
+    many sentences of different lengths, with hardly any padding.
+
     Both sizes are those of one process. ``world_size`` processes take as many times more pairs of
     neighbouring lengths, and every ``world_size``-th of them goes to process ``rank``. Given
     ``batch_size``, they thus share out what one process with the size of all would get. Each has
@@ -114,19 +118,19 @@ class BucketedBatches:
         rank: int = 0,
         world_size: int = 1,
     ):
-        if (batch_size is None) == (max_tokens is None):
+        if batch_size is not None and max_tokens is None:
+            check_positive(batch_size=batch_size, world_size=world_size)
+        elif max_tokens is not None and batch_size is None:
+            check_positive(max_tokens=max_tokens, world_size=world_size)
+        else:
             raise ValueError(
                 f"batch_size or max_tokens must be given, not both, got {batch_size}, {max_tokens}"
             )
-        name, size = (
-            ("batch_size", batch_size) if max_tokens is None else ("max_tokens", max_tokens)
-        )
-        check_positive(**{name: size}, world_size=world_size)
         if not 0 <= rank < world_size:
             raise ValueError(f"rank must lie between 0 and {world_size - 1}, got {rank}")
         _check_examples(examples, max_tokens)
         self._examples, self._seed, self._shuffle = examples, seed, shuffle
-        self._batch_size, self._max_tokens = batch_size, max_tokens
+        self._batch_size, self._max_tokens = batch_size or 0, max_tokens or 0  # one of them is 0
         self._rank, self._world_size = rank, world_size
         # Compared one after the other: the longer side first, since max_tokens bounds that.
         self._lengths = [(max(len(src), len(tgt)), len(tgt), len(src)) for src, tgt in examples]
@@ -159,7 +163,8 @@ class BucketedBatches:
         order = list(range(len(self._examples)))
         if self._shuffle:
             rng.shuffle(order)
-        order.sort(key=lambda i: self._lengths[i], reverse=True)  # equal lengths stay shuffled
+        # The sort is stable: pairs of equal lengths stay shuffled, and meet others in each epoch.
+        order.sort(key=lambda i: self._lengths[i], reverse=True)
         batches = self.cut(order)
         if self._shuffle:
             rng.shuffle(batches)

@@ -8,6 +8,7 @@ no vector for the token that starts a translation: it starts from zero.
 
 import json
 from dataclasses import fields
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -80,22 +81,26 @@ def save_marian(
     _check(model, src_tokenizer, tgt_tokenizer, start_from_zero)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise ValueError(f"folder must be new or empty, got {str(folder)!r}")
-    weights = _weights(model)
-    start = BOS_ID
+    weights, start = _weights(model), BOS_ID
     if start_from_zero:
         weights, start = _from_zero(weights, model), model.config.tgt_vocab_size
     folder.mkdir(parents=True, exist_ok=True)
-    max_len = model.config.max_len
-    save_tokenizer(src_tokenizer, folder, max_len=max_len, lowercase=lowercase)
+    write = partial(save_tokenizer, max_len=model.config.max_len, lowercase=lowercase)
+    write(src_tokenizer, folder)
     if not model.config.share_embeddings:
-        save_tokenizer(tgt_tokenizer, folder / "target", max_len=max_len, lowercase=lowercase)
+        write(tgt_tokenizer, folder / "target")
+    _write(folder, weights, model.config, start)
+
+
+def _write(folder: Path, weights: dict[str, Tensor], c: TransformerConfig, start: int) -> None:
+    """The weights and both files of settings; config.json comes last, and makes it whole."""
     # safetensors wants each number once, one after the other, and transformers wants "format"
     stored = {name: x.detach().cpu().contiguous().clone() for name, x in weights.items()}
     replace_file(folder / "model.safetensors", save(stored, metadata={"format": "pt"}))
-    dtype = str(model.output.weight.dtype).removeprefix("torch.")
+    dtype = str(weights["final_logits_bias"].dtype).removeprefix("torch.")
     for name, settings in {
-        "generation_config.json": _generation(model.config, start),
-        "config.json": _settings(model.config, start) | {"dtype": dtype},  # last: it makes it whole
+        "generation_config.json": _generation(c, start),
+        "config.json": {**_settings(c, start), "dtype": dtype},
     }.items():
         replace_file(folder / name, json.dumps(settings, indent=1) + "\n")
 

@@ -25,7 +25,7 @@ from transformer.runtime import (
 from transformer.training.checkpoint import checkpoints, read_checkpoint, save_checkpoint, step_of
 from transformer.training.history import History, read_history
 from transformer.training.objective import Schedule, count_labels, smoothed_cross_entropy
-from transformer.training.protocol import Trainable, TrainingBatch
+from transformer.training.protocol import Trainable, TrainingBatch, as_module
 from transformer.training.step import TrainingStep
 
 
@@ -63,8 +63,9 @@ def fit(
         accumulate=accumulate, seed=seed, device=device, precision=precision, compiled=compiled,
     )  # fmt: skip
     training = _Training(
-        step, n_steps=n_steps, run=run, save_every=save_every, keep=keep,
-        evaluate=evaluate, evaluate_every=evaluate_every,
+        step, n_steps=n_steps, run=run, keep=keep, evaluate=evaluate,
+        save_every=n_steps if save_every is None else save_every,
+        evaluate_every=n_steps if evaluate_every is None else evaluate_every,
     )  # fmt: skip
     with _alone(run):
         return training(progress)
@@ -89,17 +90,18 @@ class _Training:
     _: KW_ONLY
     n_steps: int
     run: str | Path | None
-    save_every: int | None
+    save_every: int
     keep: int
     evaluate: Callable[[Any], float] | None
-    evaluate_every: int | None
+    evaluate_every: int
     history: History = field(default_factory=History)
 
-    def __post_init__(self):
-        self.save_every = self.n_steps if self.save_every is None else self.save_every
-        self.evaluate_every = self.n_steps if self.evaluate_every is None else self.evaluate_every
+    def __post_init__(self) -> None:
         check_positive(n_steps=self.n_steps, save_every=self.save_every)
         check_positive(evaluate_every=self.evaluate_every, keep=self.keep)
+        if self.run is not None and self.step.sharded:
+            wanted = "for a model of fully_shard, which torch.distributed.checkpoint saves"
+            raise ValueError(f"run must be None {wanted}, got {str(self.run)!r}")
 
     def __call__(self, progress: bool) -> History:
         with uninterrupted():  # Ctrl-C finds the weights as they were, or as they are resumed
@@ -123,22 +125,23 @@ class _Training:
     def _between(self, number: int, bar: tqdm) -> None:
         """What is due after step ``number``."""
         last = number == self.n_steps
-        measuring = self.evaluate is not None and (last or number % self.evaluate_every == 0)
-        saving = self.run is not None and (last or number % self.save_every == 0)
-        if measuring or saving or last or number % 10 == 0:
+        evaluate = self.evaluate if last or number % self.evaluate_every == 0 else None
+        run = self.run if last or number % self.save_every == 0 else None
+        # Losses stay on the device until someone asks: on a GPU, to look at one is to wait for it.
+        if evaluate is not None or run is not None or last or number % 10 == 0:
             self._read_losses()
             bar.set_postfix(loss=f"{_mean(self.history.losses[-100:]):.3f}")
         try:
-            if measuring:
-                with evaluating(self.step.model):
-                    value = float(self.evaluate(self.step.model))
+            if evaluate is not None:
+                with evaluating(self.step.module):
+                    value = float(evaluate(self.step.model))
                 self._report(number, value, bar)
                 self.history.evaluations[number] = value
         finally:  # an evaluation that fails loses nothing
-            if saving:
-                self._save(number)
-        if saving and world_size() > 1:
-            dist.barrier()
+            if run is not None:
+                self._save(run, number)
+        if run is not None and world_size() > 1:
+            dist.barrier()  # no process goes on, and perhaps fails, before the first has saved
 
     def _read_losses(self) -> None:
         """Moves losses from the device into the history, all at once."""
@@ -173,30 +176,30 @@ class _Training:
         saved = checkpoints(self.run)
         if not saved:
             return 0
-        last = read_checkpoint(saved[-1], self.step.model, self.step.optimizer)
+        last = read_checkpoint(saved[-1], self.step.module, self.step.optimizer)
         history, scaler = read_history(last)  # both refuse before anything has changed
-        last.restore(self.step.model, self.step.optimizer)
+        last.restore(self.step.module, self.step.optimizer)
         if scaler:  # which is empty where no half precision was scaled
             self.step.scaler.load_state_dict(scaler)
         self.history = history
         return last.step
 
-    def _save(self, number: int) -> None:
-        model, optimizer = self.step.model, self.step.optimizer
+    def _save(self, run: str | Path, number: int) -> None:
+        model, optimizer = self.step.module, self.step.optimizer
         if not all(p.isfinite().all() for p in model.parameters()):
             raise FloatingPointError(
                 f"after step {number} a weight is not finite: nothing was saved"
             )
         if rank() == 0:
             state = self.history.state(self.step.scaler.state_dict())
-            save_checkpoint(self.run, model, optimizer, step=number, state=state, keep=self.keep)
+            save_checkpoint(run, model, optimizer, step=number, state=state, keep=self.keep)
 
     def _save_what_is_done(self) -> None:
         """After Ctrl-C, which other processes may have met elsewhere: waits for none of them."""
         self._read_losses()
         done = len(self.history.losses)
         if self.run is not None and done not in [0, *map(step_of, checkpoints(self.run))]:
-            self._save(done)
+            self._save(self.run, done)
 
 
 def _mean(values: list[float]) -> float:
@@ -207,11 +210,11 @@ def evaluate_loss(model: Trainable, batches: Iterable[TrainingBatch]) -> float:
     """The mean cross-entropy of the labels, in nats, without smoothing; exp of it is perplexity."""
     device, pad_id = next(model.parameters()).device, model.pad_id
     total, n_tokens = 0.0, 0
-    with evaluating(model):
+    with evaluating(as_module(model)):
         for batch in batches:
-            there = batch.to(device)
-            logits = model(*there.inputs)
-            loss = smoothed_cross_entropy(logits, there.labels, smoothing=0.0, pad_id=pad_id)
+            moved = batch.to(device)
+            logits = model(*moved.inputs)
+            loss = smoothed_cross_entropy(logits, moved.labels, smoothing=0.0, pad_id=pad_id)
             total += loss.item()
             n_tokens += count_labels(batch.labels, pad_id=pad_id)
     if n_tokens == 0:

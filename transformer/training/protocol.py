@@ -43,3 +43,13 @@ class TrainingBatch(Protocol):
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Any:
         """The same on ``device``."""
+
+
+def as_module(model: Trainable) -> nn.Module:
+    """The model itself, as PyTorch's type: a Protocol cannot say that whoever fits it is one.
+
+    Raises TypeError for one that is none.
+    """
+    if not isinstance(model, nn.Module):
+        raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    return model

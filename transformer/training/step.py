@@ -5,6 +5,7 @@ import random
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from inspect import signature
+from typing import Any
 
 import torch
 import torch.distributed as dist
@@ -19,7 +20,7 @@ from transformer.training.objective import (
     paper_optimizer,
     smoothed_cross_entropy,
 )
-from transformer.training.protocol import Trainable, TrainingBatch
+from transformer.training.protocol import Trainable, TrainingBatch, as_module
 
 _KNOWN = signature(DistributedDataParallel).parameters
 # the second is deprecated since PyTorch 2.13, which has the first
@@ -50,7 +51,7 @@ class TrainingStep:
     compiled: bool
     losses: list[Tensor] = field(default_factory=list, init=False)  # of each step, on the device
 
-    def __post_init__(self):
+    def __post_init__(self) -> None:
         check_positive(accumulate=self.accumulate)
         check_share(smoothing=self.smoothing)
         if self.clip_norm is not None and not self.clip_norm > 0:
@@ -58,7 +59,8 @@ class TrainingStep:
         self.pad_id = self.model.pad_id
         self.dtype = autocast_dtype(self.device, self.precision)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.dtype == torch.float16)
-        self.forward = self.model.to(self.device).train()
+        self.module = as_module(self.model)
+        self.forward: Any = self.module.to(self.device).train()  # what is called: perhaps wrapped
         self.parameters = list(self.model.parameters())
         self.optimizer = paper_optimizer(self.parameters)
         self.sharded = hasattr(
@@ -66,8 +68,8 @@ class TrainingStep:
         )  # by fully_shard, which shares gradients itself
         if world_size() > 1 and not self.sharded:
             devices = [self.device] if self.device.type == "cuda" else None
-            options = {_SYNC_BUFFERS: False}  # tables of positions are the same everywhere
-            self.forward = DistributedDataParallel(self.model, devices, **options)
+            options: dict[str, Any] = {_SYNC_BUFFERS: False}  # positions are the same everywhere
+            self.forward = DistributedDataParallel(self.module, devices, **options)
         if self.compiled:
             self.forward = torch.compile(self.forward)
 
@@ -77,9 +79,12 @@ class TrainingStep:
         self._reseed(number)
         first = (number - 1) * self.accumulate
         batches = [self.batches(first + i) for i in range(self.accumulate)]
+        # One mean over the tokens of all batches, here and elsewhere: a mean of the batches' means
+        # would count the words of a short batch for more.
         n_tokens = self._sum(sum(count_labels(b.labels, pad_id=self.pad_id) for b in batches))
         total = torch.zeros((), device=self.device)
         for i, batch in enumerate(batches):
+            # Gradients add up here; the processes share them once, with the last batch.
             with self._no_sync() if i + 1 < len(batches) else contextlib.nullcontext():
                 loss = self.loss(batch.to(self.device, non_blocking=True)) / n_tokens.clamp(min=1)
                 self.scaler.scale(loss * world_size()).backward()  # of which DDP takes the mean
