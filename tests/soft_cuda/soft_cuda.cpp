@@ -175,6 +175,9 @@ void check_on_gpu(const std::string& name, const c10::Argument& argument, const 
 
 // A GPU does not say that an index is out of bounds: it stops, and every later call fails.
 bool is_lost = false;
+void check_not_lost() {
+  TORCH_CHECK(!is_lost, "CUDA error: device-side assert triggered (by an earlier operation)");
+}
 void lose(const c10::Error& error) {
   const std::string words = error.what_without_backtrace();
   is_lost = words.find("out of range in self") != words.npos ||  // an embedding's
@@ -185,7 +188,7 @@ void lose(const c10::Error& error) {
 // --- The one function for all operations. Its arguments lie on a stack, and so do its results ---
 
 void on_the_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  TORCH_CHECK(!is_lost, "CUDA error: device-side assert triggered (by an earlier operation)");
+  check_not_lost();
   const auto& schema = op.schema();
   auto name = schema.name();
   if (!schema.overload_name().empty()) name += "." + schema.overload_name();
@@ -238,6 +241,7 @@ void in_float32(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 
 // The only operation between devices, and the way from and to the GPU.
 Tensor& copy(Tensor& self, const Tensor& source, bool) {
+  check_not_lost();
   Loan loan;
   for (const auto& x : {self, source})
     if (x.is_cuda()) loan.lend(x);
