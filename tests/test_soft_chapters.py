@@ -1,6 +1,7 @@
-"""The chapters on a GPU of software, with their training cut to a few steps: what lies where?
+"""Some chapters on a GPU of software, with their training cut to four steps: what lies where?
 
-``make rehearsal SOFT=1`` runs them in full, and compares their ticks.
+These are where most of the package runs, for some ten seconds of a CPU each; ``make rehearsal
+SOFT=1`` runs all of them, to the end of their training, and compares their ticks.
 """
 
 import sys
@@ -21,11 +22,11 @@ import tests.soft_cuda.brief
 import torch
 assert torch.cuda.get_device_name() == "software T4"
 """
+HERE = ("03", "08", "09", "14")
 # Cells that cannot do without what the cut leaves out, and why. They may fail.
 UNTRAINED = {
-    "loop": "what has not learnt to end writes more words than there is room for",
-    "plot-arms": "it draws a loss every few steps, and there are four",
-    "solution-2-4": "a share of the sentences that are right, of which there are none",
+    "plot-arms": "it draws a mean of every few steps, and there are four",
+    "plot-induction": "it draws a mean of every few steps, and there are four",
 }
 
 
@@ -40,7 +41,9 @@ def brief(notebook, folder):
     return execute(notebook, folder / "content", Path(sys.executable), ROOT, soft=True)
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in CHAPTERS if path.stem[:2] in HERE], ids=lambda path: path.stem
+)
 def test_every_cell_runs_on_a_gpu(path, tmp_path):
     notebook = nbformat.read(path, as_version=4)
     adapt(notebook, path)

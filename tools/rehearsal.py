@@ -120,6 +120,8 @@ def execute(
     """
     spec = folder.parent / "kernels" / "rehearsal" / "kernel.json"
     spec.parent.mkdir(parents=True)
+    if soft:
+        output_of(python, book / SOFT)  # compiles it, or says why not
     launcher = [str(book / SOFT)] if soft else ["-m"]
     argv = [str(python), *launcher, "ipykernel_launcher", "-f", "{connection_file}"]
     spec.write_text(json.dumps({"argv": argv, "display_name": "", "language": "python"}))
@@ -127,6 +129,7 @@ def execute(
     client = NotebookClient(
         notebook,
         timeout=LIMIT * (4 if soft else 1),
+        startup_timeout=LIMIT,
         kernel_name="rehearsal",
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
         on_cell_start=lambda cell, cell_index: started.append(cell.id),
@@ -222,8 +225,6 @@ def main(arguments: list[str] | None = None) -> int:
             parser.error(f"no committed chapter is named {', '.join(sorted(unknown))}")
         print("Rehearsing what is committed; the rest takes no part.", flush=True)
         make_environment(environment, given)
-        if options.soft:
-            output_of(environment / "bin/python", book / SOFT)  # compiles it, or says why not
         if options.cuda and (torch := output_of(environment / "bin/python", "-c", CUDA).strip()):
             sys.exit(f"CUDA is not visible to PyTorch {torch}, which pip installs here.")
         for chapter in (chapters[name] for name in names):

@@ -10,6 +10,7 @@ the chapter's, and every other error is an error.
 import ast
 from collections.abc import Callable
 from functools import wraps
+from types import ModuleType
 
 from IPython import get_ipython
 
@@ -23,6 +24,7 @@ SHORT = 20  # steps that are left as they are
 
 
 def n_of(n_steps: int) -> int:
+    """How many of a training's steps are made."""
     return n_steps if n_steps <= SHORT else STEPS
 
 
@@ -33,6 +35,7 @@ def brief_range(*bounds: int) -> range:
 
 
 def filled(losses: list[float], n_steps: int) -> list[float]:
+    """The last loss stands for those of the steps that were left out."""
     return losses + losses[-1:] * (n_steps - len(losses))
 
 
@@ -47,10 +50,10 @@ def brief_minimise(minimise: Callable[..., list[float]]) -> Callable[..., list[f
 def brief_fit(fit: Callable[..., History]) -> Callable[..., History]:
     @wraps(fit)
     def wrapper(*args, n_steps: int, evaluate_every: int | None = None, **options) -> History:
-        every = evaluate_every or n_steps
         if n_of(n_steps) == n_steps:
-            return fit(*args, n_steps=n_steps, evaluate_every=every, **options)
-        history = fit(*args, n_steps=n_of(n_steps), **options)  # it evaluates at its end
+            return fit(*args, n_steps=n_steps, evaluate_every=evaluate_every, **options)
+        history = fit(*args, n_steps=n_of(n_steps), **options)  # evaluates once, at its end
+        every = evaluate_every or n_steps
         evaluations = {
             step: value
             for value in history.evaluations.values()
@@ -62,6 +65,8 @@ def brief_fit(fit: Callable[..., History]) -> Callable[..., History]:
 
 
 def brief_claim(claim: Callable[..., None]) -> Callable[..., None]:
+    """Only what is false is let pass: a claim without a truth value stops the chapter."""
+
     @wraps(claim)
     def wrapper(text: str, *args, **options) -> None:
         try:
@@ -83,7 +88,8 @@ class LoopsThatTrain(ast.NodeTransformer):
         return node
 
 
-def put(change: Callable[[Callable], Callable], name: str, *modules) -> None:
+def put(change: Callable[[Callable], Callable], name: str, *modules: ModuleType) -> None:
+    """Replace a function where it is defined and where it was imported before."""
     for module in modules:
         setattr(module, name, change(getattr(module, name)))
 

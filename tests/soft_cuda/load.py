@@ -70,8 +70,8 @@ def built() -> Path:
 def takes_numbers() -> list[str]:
     """The operations that take a number on the CPU beside tensors on the GPU, as PyTorch says."""
     text = (package("torchgen") / "packaged/ATen/native/native_functions.yaml").read_text("utf-8")
-    operations = text.split("\n- func: ")[1:]
-    return [each.split("(")[0] for each in operations if "device_check: NoCheck" in each]
+    entries = text.split("\n- func: ")[1:]
+    return [entry.split("(")[0] for entry in entries if "device_check: NoCheck" in entry]
 
 
 def load() -> None:

@@ -11,8 +11,8 @@
 //                                   relabels x and y "cpu", calls the CPU's kernel for `add`,
 //                                   relabels x, y and the result "cuda:0"
 //
-// So the numbers are the CPU's, and everything above, such as autograd, autocast and the optimizers,
-// takes the way that it takes on a GPU. The memory is the host's, and nothing is copied.
+// So the numbers are the CPU's, and all that is above, such as autograd, autocast and optimizers,
+// goes as it goes on a GPU. The memory is the host's, and nothing is copied.
 //
 // What is refused is what CUDA refuses: tensors on two devices, a generator of the CPU, an index
 // out of bounds, after which the device is lost. An index that lies on the CPU is refused, too:
@@ -39,12 +39,14 @@ const c10::Device CPU(c10::DeviceType::CPU), GPU(c10::DeviceType::CUDA, 0);
 
 // --- The device: who is asked where one is, where memory comes from, which generator there is ---
 
-// PyTorch asks the guard which GPU is the current one, and autograd lets streams wait for each other.
+// PyTorch asks the guard which GPU is the current one, and autograd which stream its work is on.
 // There is one GPU and one stream, and no call returns before it is done.
 struct Guard final : c10::impl::NoOpDeviceGuardImpl<c10::DeviceType::CUDA> {
   c10::Device exchangeDevice(c10::Device) const override { return GPU; }
   c10::Device getDevice() const override { return GPU; }
-  c10::Stream getStream(c10::Device) const noexcept override { return c10::Stream(c10::Stream::DEFAULT, GPU); }
+  c10::Stream getStream(c10::Device) const noexcept override {
+    return c10::Stream(c10::Stream::DEFAULT, GPU);
+  }
 };
 C10_REGISTER_GUARD_IMPL(CUDA, Guard)
 
@@ -57,16 +59,19 @@ struct Allocator final : c10::Allocator {
     return memory;
   }
   c10::DeleterFnPtr raw_deleter() const override { return c10::GetCPUAllocator()->raw_deleter(); }
-  void copy_data(void* to, const void* from, size_t n) const override { default_copy_data(to, from, n); }
+  void copy_data(void* to, const void* from, size_t n) const override {
+    default_copy_data(to, from, n);
+  }
 };
 Allocator allocator;
 REGISTER_ALLOCATOR(c10::DeviceType::CUDA, &allocator)
 
-// The CPU's random numbers, but others for the same seed, as a GPU's are: what a chapter claims must
-// not hang on the draws of one device.
+// The CPU's random numbers, but others for the same seed, as a GPU's are: what a chapter claims
+// must not hang on the draws of one device.
 struct Generator final : at::CPUGeneratorImpl {
-  explicit Generator(uint64_t seed) : CPUGeneratorImpl(seed ^ 0x5DEECE66DULL) { label(GPU); }
-  void set_current_seed(uint64_t seed) override { CPUGeneratorImpl::set_current_seed(seed ^ 0x5DEECE66DULL); }
+  explicit Generator(uint64_t seed) : CPUGeneratorImpl(other(seed)) { label(GPU); }
+  void set_current_seed(uint64_t seed) override { CPUGeneratorImpl::set_current_seed(other(seed)); }
+  static uint64_t other(uint64_t seed) { return seed ^ 0x5DEECE66D; }
   void label(c10::Device device) { device_ = device; }
 };
 const at::Generator& default_generator() {
@@ -81,7 +86,9 @@ struct Hooks final : at::CUDAHooksInterface {
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return true; }
   bool hasPrimaryContext(c10::DeviceIndex) const override { return true; }
-  const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override { return default_generator(); }
+  const at::Generator& getDefaultGenerator(c10::DeviceIndex) const override {
+    return default_generator();
+  }
   at::Generator getNewGenerator(c10::DeviceIndex) const override {
     return at::make_generator<Generator>(c10::default_rng_seed_val);
   }
@@ -113,7 +120,7 @@ void label(const Tensor& tensor, c10::Device device) {
 class Loan {
  public:
   void lend(const Tensor& tensor) {
-    storages_.push_back(tensor.storage());  // `set_` gives a tensor another one
+    storages_.push_back(tensor.storage());  // `set_` may give the tensor another one
     tensors_.push_back(tensor);
     label(tensor, CPU);
   }
@@ -122,19 +129,19 @@ class Loan {
     label(storage, CPU);
   }
   void lend(const at::Generator& generator) {
-    generator_ = generator;
-    static_cast<Generator*>(generator_.unsafeGetGeneratorImpl())->label(CPU);
+    generator_ = static_cast<Generator*>(generator.unsafeGetGeneratorImpl());
+    generator_->label(CPU);
   }
   ~Loan() {
     for (const auto& tensor : tensors_) label(tensor, GPU);
     for (const auto& storage : storages_) label(storage, GPU);
-    if (generator_.defined()) static_cast<Generator*>(generator_.unsafeGetGeneratorImpl())->label(GPU);
+    if (generator_) generator_->label(GPU);
   }
 
  private:
   std::vector<Tensor> tensors_;
   std::vector<c10::Storage> storages_;
-  at::Generator generator_;
+  Generator* generator_ = nullptr;
   at::AutoDispatchBelowADInplaceOrView below_autograd_;  // autograd has had its turn, and autocast
   c10::impl::ExcludeDispatchKeyGuard below_autocast_{c10::autocast_dispatch_keyset};
 };
@@ -143,9 +150,11 @@ class Loan {
 template <typename Use>
 void each_tensor(const c10::IValue& value, Use use) {
   if (value.isTensor() && value.toTensor().defined()) use(value.toTensor());
-  if (value.isTensorList()) for (const Tensor& tensor : value.toTensorVector()) use(tensor);
+  if (value.isTensorList())
+    for (const Tensor& tensor : value.toTensorVector()) use(tensor);
   if (value.isOptionalTensorList())
-    for (const auto& tensor : value.toOptionalTensorVector()) if (tensor && tensor->defined()) use(*tensor);
+    for (const auto& tensor : value.toOptionalTensorVector())
+      if (tensor && tensor->defined()) use(*tensor);
 }
 
 // --- What a GPU would refuse ---
@@ -156,42 +165,48 @@ const std::set<std::string> takes_numbers = {
 #include "takes_numbers.inc"
 };
 
-void check_on_gpu(const std::string& operation, const c10::Argument& argument, const Tensor& tensor) {
+void check_on_gpu(const std::string& name, const c10::Argument& argument, const Tensor& tensor) {
   const bool is_written = argument.alias_info() && argument.alias_info()->isWrite();
-  if (tensor.is_cuda() || (tensor.dim() == 0 && !is_written && takes_numbers.count(operation))) return;
-  TORCH_CHECK(false, "Expected all tensors to be on the same device, but got ", argument.name(), " is on ",
-              tensor.device(), ", different from other tensors on cuda:0 (when checking argument in ", operation, ")");
+  const bool is_number = tensor.dim() == 0 && !is_written && takes_numbers.count(name);
+  TORCH_CHECK(tensor.is_cuda() || is_number,
+              "Expected all tensors to be on the same device, but got ", argument.name(), " is on ",
+              tensor.device(), ", different from other tensors on cuda:0 (in ", name, ")");
 }
 
 // A GPU does not say that an index is out of bounds: it stops, and every later call fails.
 bool is_lost = false;
+void check_not_lost() {
+  TORCH_CHECK(!is_lost, "CUDA error: device-side assert triggered (by an earlier operation)");
+}
 void lose(const c10::Error& error) {
   const std::string words = error.what_without_backtrace();
-  if (words.find("out of range in self") == words.npos && words.find("out of bounds") == words.npos) return;
-  is_lost = true;
-  TORCH_CHECK(false, "CUDA error: device-side assert triggered: ", words);
+  is_lost = words.find("out of range in self") != words.npos ||  // an embedding's
+            words.find("out of bounds") != words.npos;
+  TORCH_CHECK(!is_lost, "CUDA error: device-side assert triggered: ", words);
 }
 
 // --- The one function for all operations. Its arguments lie on a stack, and so do its results ---
 
 void on_the_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
-  TORCH_CHECK(!is_lost, "CUDA error: device-side assert triggered (by an earlier operation)");
+  check_not_lost();
   const auto& schema = op.schema();
-  const auto name = schema.name() + (schema.overload_name().empty() ? "" : "." + schema.overload_name());
+  auto name = schema.name();
+  if (!schema.overload_name().empty()) name += "." + schema.overload_name();
   const auto n = schema.arguments().size();
-  // First all checks, so that nothing is lent when one fails.
+  // All checks come first: a tensor that is lent already, as the second x in x + x, is on the CPU.
   for (size_t i = 0; i < n; ++i)
     each_tensor(torch::jit::peek(*stack, i, n),
-                [&](const Tensor& tensor) { check_on_gpu(name, schema.arguments()[i], tensor); });
+                [&](const Tensor& x) { check_on_gpu(name, schema.arguments()[i], x); });
   Loan loan;
   for (size_t i = 0; i < n; ++i) {
     auto& value = torch::jit::peek(*stack, i, n);
-    each_tensor(value, [&](const Tensor& tensor) { if (tensor.is_cuda()) loan.lend(tensor); });
+    each_tensor(value, [&](const Tensor& x) { if (x.is_cuda()) loan.lend(x); });
     if (value.isStorage()) loan.lend(value.toStorage());
     if (value.isDevice()) value = CPU;
     if (schema.arguments()[i].name() == "generator") {
       const auto generator = value.isNone() ? default_generator() : value.toGenerator();
-      TORCH_CHECK(generator.device() == GPU, "Expected a 'cuda' device type for generator but found '",
+      TORCH_CHECK(generator.device() == GPU,
+                  "Expected a 'cuda' device type for generator but found '",
                   generator.device().type(), "'");
       loan.lend(generator);
       value = generator;
@@ -205,7 +220,7 @@ void on_the_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
   // A new tensor, or a view of a lent one: both are the GPU's from now on.
   for (size_t i = stack->size() - schema.returns().size(); i < stack->size(); ++i)
-    each_tensor((*stack)[i], [](const Tensor& tensor) { if (tensor.is_cpu()) label(tensor, GPU); });
+    each_tensor((*stack)[i], [](const Tensor& x) { if (x.is_cpu()) label(x, GPU); });
 }
 
 // --- Three exceptions ---
@@ -213,10 +228,12 @@ void on_the_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 // A GPU adds the products of halves up in float32; the CPU's kernels for halves are slow.
 void in_float32(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   std::optional<at::ScalarType> half;
-  for (auto& value : torch::jit::last(*stack, op.schema().arguments().size())) {
+  const auto n = op.schema().arguments().size();
+  for (size_t i = 0; i < n; ++i) {
+    auto& value = torch::jit::peek(*stack, i, n);
     if (!value.isTensor() || !at::isReducedFloatingType(value.toTensor().scalar_type())) continue;
     half = value.toTensor().scalar_type();
-    const_cast<c10::IValue&>(value) = value.toTensor().to(at::kFloat);
+    value = value.toTensor().to(at::kFloat);
   }
   on_the_host(op, stack);
   if (half) stack->back() = stack->back().toTensor().to(*half);
@@ -224,23 +241,30 @@ void in_float32(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
 
 // The only operation between devices, and the way from and to the GPU.
 Tensor& copy(Tensor& self, const Tensor& source, bool) {
+  check_not_lost();
   Loan loan;
-  for (const auto& tensor : {self, source}) if (tensor.is_cuda()) loan.lend(tensor);
+  for (const auto& x : {self, source})
+    if (x.is_cuda()) loan.lend(x);
   return self.copy_(source);
 }
 
-// It names no generator, so the CPU's kernel would draw from the CPU's.
+// It names no generator, so the CPU's kernel would draw from the CPU's. Called for 0 < p < 1 only.
 std::tuple<Tensor, Tensor> dropout(const Tensor& x, double p, std::optional<bool> is_training) {
-  const auto keep = at::full_like(x, is_training.value_or(true) ? 1 - p : 1.0).bernoulli().to(at::kBool);
-  return {x * keep * (is_training.value_or(true) ? 1 / (1 - p) : 1.0), keep};
+  const double kept = is_training.value_or(true) ? 1 - p : 1.0;
+  const auto keep = at::full_like(x, kept).bernoulli().to(at::kBool);
+  return {x * keep / kept, keep};
 }
 
-TORCH_LIBRARY_IMPL(_, CUDA, m) { m.fallback(torch::CppFunction::makeFromBoxedFunction<&on_the_host>()); }
+TORCH_LIBRARY_IMPL(_, CUDA, m) {
+  m.fallback(torch::CppFunction::makeFromBoxedFunction<&on_the_host>());
+}
 TORCH_LIBRARY_IMPL(aten, CUDA, m) {
   for (const auto* product : {"mm", "bmm", "addmm", "baddbmm"})
     m.impl(product, torch::CppFunction::makeFromBoxedFunction<&in_float32>());
   m.impl("copy_", copy);
   m.impl("native_dropout", dropout);
 }
-TORCH_LIBRARY(soft_cuda, m) { m.def("default_generator() -> Generator?", [] { return default_generator(); }); }
+TORCH_LIBRARY(soft_cuda, m) {
+  m.def("default_generator() -> Generator?", [] { return default_generator(); });
+}
 }  // namespace
