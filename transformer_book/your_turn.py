@@ -171,10 +171,10 @@ class _Difference:
 
 def is_empty(function: Callable) -> bool:
     """Whether its body is only a docstring and dots."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None:
+    body = getattr(inspect.unwrap(function), "__code__", None)
+    if body is None:
         return False
-    steps = [s for s in dis.get_instructions(code) if s.opname not in ("RESUME", "NOP")]
+    steps = [s for s in dis.get_instructions(body) if s.opname not in ("RESUME", "NOP")]
     names = [step.opname for step in steps]
     returns = names in (["LOAD_CONST", "RETURN_VALUE"], ["RETURN_CONST"])
     return returns and steps[0].argval in (None, ...)
