@@ -21,7 +21,7 @@ class YourTurn:
     """Holds a function that the reader writes against one that is ``right``, on ``inputs``.
 
     Each input is a tuple of arguments. Calling the check with a function prints ○ if nothing is
-    written yet, ✓ if all outputs agree (:func:`~transformer_book.answers.disagreement`), and else
+    written yet, ✓ if all outputs agree (``answers.disagreement``), and else
     ✗ with the smallest input that shows the difference. A function that changes its arguments is
     wrong, unless ``in_place`` says that it may; and so is one that makes a tensor of more numbers
     than ``most_numbers`` says of these arguments, where the task is to do without. Nothing that
@@ -123,7 +123,7 @@ class Question:
     """A question with one answer, a number or a word.
 
     Calling the check with the reader's answer prints ○ for None or dots, ✓ for an answer that
-    says the same as ``right`` (:func:`~transformer_book.answers.same_answer`), and else ✗, with
+    says the same as ``right`` (``answers.same_answer``), and else ✗, with
     what ``mistakes`` says of that answer; the right one is not told. A whole number is a count and
     has to be exact; another may differ by one per cent, or by the share ``within``.
     """
