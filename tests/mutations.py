@@ -539,21 +539,79 @@ raised characters in anchors: and not raised_or_lowered ⇒
 symbols in anchors: if not re.fullmatch("[α-ω]", word) ⇒
 anchors of words as they were typed: unicodedata.normalize("NFC", text).lower() ⇒ text.lower()
 
+a claim of no kind: if self.kind not in KINDS: ⇒ if self.kind and self.kind not in KINDS:
+an identity of 3 seeds: if self.kind != "experiment": ⇒ if False:
+zero seeds: type(number) is not int or number < 1 ⇒ type(number) is not int or number < 0
+the budget is not told: for name, n in ⇒ for name, n in () and
+two NaN are close: rtol=10 * tolerance, atol=tolerance) ⇒
+    rtol=10 * tolerance, atol=tolerance, equal_nan=True)
+every output is a claim: if MIME in output.get("data", {}) ⇒ if output.get("data", {})
+
 # transformer_book/your_turn.py | test_your_turn.py
 largest input first: sorted(inputs, key=_size) ⇒ sorted(inputs, key=_size, reverse=True)
 only the first input is tried: for given in self.inputs: ⇒ for given in self.inputs[:1]:
 the reader's error stops the notebook: except Exception as error: ⇒ except KeyError as error:
-inputs not copied: value.clone() if isinstance(value, Tensor) else value ⇒ value
+inputs not copied: arguments = list(map(copy_of, given)) ⇒ arguments = list(given)
+arguments may change: if changed and not self.in_place: ⇒ if changed and self.in_place:
 any mistake is named: if all(check._difference(attempt, given) is None for ⇒
     if any(check._difference(attempt, given) is None for
-shapes not compared: if got.shape != expected.shape: ⇒ if got.dim() != expected.dim():
-a mask may be of numbers: if (got.dtype == torch.bool) != (expected.dtype == torch.bool): ⇒
-    if False:
+large tensors are allowed: if n_numbers > most: ⇒ if n_numbers > 2 * most:
 a written function counts as empty: return returns and steps[0].argval in (None, ...) ⇒
     return returns
+a wrapped empty function is not empty: body = getattr(inspect.unwrap(function), ⇒
+    body = getattr(function,
+dots are a gap: if _has_dots(attempt) and not difference.returned_something: ⇒
+    if _has_dots(attempt):
 the right answer is told: print(f"✗ {self.label}: not {answer}") ⇒
     print(f"✗ {self.label}: not {answer} but {self.right}")
-a word's case counts: answer.strip().casefold() == wanted.casefold() ⇒ answer == wanted
+counts within one per cent: 0.01 * isinstance(right, float) ⇒ 0.01
+how near an answer has to be is fixed: within if within is not None else ⇒ 0.01 if within else
+
+# transformer_book/answers.py | test_your_turn.py
+lists are not copied: return type(value)(map(copy_of, value)) ⇒ return type(value)(value)
+tensors in lists may change: all(map(is_unchanged, now, before)) ⇒ True
+shapes not compared: if numbers.shape != expected.shape: ⇒ if numbers.dim() != expected.dim():
+a mask may be of numbers: if kind != "fractions" and _kind(numbers) != kind: ⇒ if False:
+numbers may be far off: rtol=10 * tolerance, atol=tolerance) ⇒
+    rtol=1000 * tolerance, atol=tolerance)
+small numbers may be far off: rtol=10 * tolerance, atol=tolerance) ⇒
+    rtol=10 * tolerance, atol=1000 * tolerance)
+a plain number may be far off: <= tolerance * (1 + 10 * abs(expected)) ⇒
+    <= tolerance * (1 + 1000 * abs(expected))
+an answer within a fixed distance: <= within * abs(wanted) ⇒ <= within
+an answer without its sign: abs(answer - wanted) <= ⇒ abs(abs(answer) - abs(wanted)) <=
+a list is no tuple: isinstance(got, tuple | list) or len(got) ⇒ isinstance(got, tuple) or len(got)
+too few things: or len(got) != len(expected): ⇒ or len(got) > len(expected):
+True is a number: return isinstance(value, int | float) and not isinstance(value, bool) ⇒
+    return isinstance(value, int | float)
+words in their order: words = sorted(word for word in words if word != "and") ⇒ pass
+a word's case counts: text.casefold()) ⇒ text)
+the plural counts: re.sub(r"(?<=\w{2})s$", "", word) ⇒ word
+
+# tools/ledger.py | test_make_chapters.py -k ledger
+a bar breaks the table: <>|$] ⇒ <>$]
+the kind without its budget: {made.description} ⇒ {made.kind}
+
+# tools/chapters.py | test_make_chapters.py -k ledger
+what is printed after a claim comes before it: before = joined[-1] if joined else {} ⇒
+    before = next((o for o in joined if o.output_type == "stream"), {})
+
+# tests/measured.py | test_measured.py
+any factor: return a * b > 0 and max(abs(a), abs(b)) <= within * min(abs(a), abs(b)) ⇒
+    return a * b > 0
+any sign: return a * b > 0 and ⇒ return
+nothing is anything: abs(a - b) <= (units + 1e-6) * unit ⇒ abs(a - b) <= (units + 1e-6)
+what a cell states is ignored: (WITHIN, UNITS) if within is None else ⇒
+    (WITHIN, UNITS) if True else
+
+# tests/tautologies.py | test_tautologies.py
+a constant beside and: any(map(_is_constant, values)) or all(map(always, values)) ⇒
+    all(map(always, values))
+not False: case _ if _is_constant(node): ⇒ case ast.Constant(value=True):
+x == x: if isinstance(op, ast.Eq | ast.Is | ast.LtE | ast.GtE) and _identical(a, b): ⇒ if False:
+two calls are one: return ast.dump(a) == ast.dump(b) and not calls ⇒
+    return ast.dump(a) == ast.dump(b)
+a name is never looked up: if meant and all(map(always, meant)): ⇒ if False:
 
 # transformer_book/drawings/matrix.py | test_drawings.py
 ties are drawn: if abs(last % 1 - 0.5) < TIE: ⇒ if abs(last % 1 - 0.5) < 0:

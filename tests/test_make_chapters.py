@@ -110,7 +110,7 @@ def test_labels_a_chapter_that_is_fresh(book, capsys):
 TWO = "from transformer_book.claims import claim\nclaim('two is even', 2 % 2 == 0, 'theorem')"
 CLAIMS = """\
 from transformer_book.claims import claim
-claim("one_1 is odd", 1 % 2 == 1, "theorem")
+claim("one_1|2 is odd", 1 % 2 == 1, "theorem")
 print("✓ is printed")
 claim("three, too", 3 % 2 == 1, seeds=3, steps=2000)
 print("at", end=" ")
@@ -123,11 +123,11 @@ def test_writes_the_ledger_of_what_was_claimed(book):
     nbformat.write(notebook, book)
     chapters.main([])
     shown = [o.get("text") or o.data["text/plain"] for o in read(book).cells[2].outputs]
-    assert shown == ["✓ one_1 is odd", "✓ is printed\n", "✓ three, too", "at last\n"]
+    assert shown == ["✓ one_1|2 is odd", "✓ is printed\n", "✓ three, too", "at last\n"]
     page = chapters.LEDGER.read_text(encoding="utf-8")
     assert page.endswith(
         "## Chapter 1. Small\n\n| no. | claim | kind |\n|---|---|---|\n"
-        "| 1.1 | [one\\_1 is odd](#claim-one-1-is-odd) | theorem |\n"
+        "| 1.1 | [one\\_1\\|2 is odd](#claim-one-1-2-is-odd) | theorem |\n"
         "| 1.2 | [three, too](#claim-three-too) | experiment, 3 seeds, 2,000 steps |\n"
     )
     assert [f"| {kind} | {n} |" in page for kind, n in (("theorem", 1), ("identity", 0))] == [

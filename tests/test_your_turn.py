@@ -140,6 +140,17 @@ def test_no_copy_is_left_out_however_deep(told, given, change):
     assert repr(given) == before
 
 
+def test_a_task_can_forbid_large_tensors(told):
+    def pieces(x, weights):
+        return torch.stack([sum(w * row for w, row in zip(ws, x, strict=True)) for ws in weights])
+
+    check = YourTurn("Your turn 9.1", average, INPUTS, most_numbers=lambda x, weights: 6)
+    assert told(pieces, check).startswith("✓")
+    at_once = told(lambda x, weights: (weights[:, :, None] * x).sum(1), check)
+    last = at_once.splitlines()[-1].strip()
+    assert last == "right, but it makes a tensor of 12 numbers: 6 are enough"
+
+
 def test_a_known_mistake_is_named_and_no_other(told):
     mistakes = {
         "that is the sum": lambda x, weights: x.sum(0).expand(3, 2),

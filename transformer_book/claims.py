@@ -86,12 +86,12 @@ def claim(
 
     ``kind`` is "identity", "theorem" or "experiment"; a number of ``seeds``, ``models`` or
     ``steps`` says by itself that it is an experiment. It stands third and without its name, for
-    a claim is a line among few. What is shown is a :class:`Claim`, which the book's ledger, its
-    pages and its rehearsal read with :func:`claims_of`.
+    a claim is a line among few. What is shown is a ``Claim``, which the book's ledger, its pages
+    and its rehearsal read with ``claims_of``.
 
     Raises TypeError if ``holds`` is not one truth value: a list, a number or a forgotten call is
-    nearly always true, and a claim that cannot fail is worth nothing. Raises ValueError where
-    :class:`Claim` does; in both cases before it looks at ``holds``.
+    nearly always true, and a claim that cannot fail is worth nothing. Raises ValueError for a
+    text that is not one line, and where no kind is said.
     """
     if kind is None and (seeds or models or steps):
         kind = "experiment"

@@ -2,12 +2,15 @@
 
 import dis
 import inspect
+import math
 import traceback
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 from transformer_book.answers import copy_of, disagreement, is_unchanged, same_answer
 
@@ -18,10 +21,12 @@ class YourTurn:
     """Holds a function that the reader writes against one that is ``right``, on ``inputs``.
 
     Each input is a tuple of arguments. Calling the check with a function prints ○ if nothing is
-    written yet, ✓ if all outputs agree (:func:`~transformer_book.answers.disagreement`), and else
+    written yet, ✓ if all outputs agree (``answers.disagreement``), and else
     ✗ with the smallest input that shows the difference. A function that changes its arguments is
-    wrong, unless ``in_place`` says that it may. Nothing that the function does stops the notebook.
-    ``mistakes`` are functions that are wrong in a known way, by what to say of them.
+    wrong, unless ``in_place`` says that it may; and so is one that makes a tensor of more numbers
+    than ``most_numbers`` says of these arguments, where the task is to do without. Nothing that
+    the function does stops the notebook. ``mistakes`` are functions that are wrong in a known way,
+    by what to say of them.
 
     Raises ValueError without inputs, and for a mistake that no input tells from ``right``.
     """
@@ -35,11 +40,12 @@ class YourTurn:
         mistakes: Mapping[str, Callable] | None = None,
         tolerance: float = 1e-4,
         in_place: bool = False,
+        most_numbers: Callable[..., float] = lambda *given: math.inf,
     ):
         if not inputs:
             raise ValueError("inputs must hold at least one tuple of arguments, got none")
         self.label, self.right, self.tolerance = label, right, tolerance
-        self.in_place = in_place
+        self.in_place, self.most_numbers = in_place, most_numbers
         self.inputs = sorted(inputs, key=_size)
         self.mistakes = dict(mistakes or {})
         for said, wrong in self.mistakes.items():
@@ -73,31 +79,51 @@ class YourTurn:
         expected = self.right(*map(copy_of, given))
         arguments = list(map(copy_of, given))
         try:
-            got = attempt(*arguments)
+            with LargestTensor() as largest:
+                got = attempt(*arguments)
         except Exception as error:  # the reader's, whatever it is: it is printed, not hidden
             return _Difference(expected, error=_where_it_stopped(error, attempt))
         why = disagreement(got, expected, self.tolerance)
-        if not why and not self.in_place:
-            names = zip(_names(attempt, len(given)), arguments, given, strict=True)
-            changed = [name for name, now, was in names if not is_unchanged(now, was)]
-            if changed:
-                why = f"right, but it changes {changed[0]} itself: work on a copy"
+        why = why or self._wrong_way(attempt, arguments, given, largest.n_numbers)
         return _Difference(expected, got, why) if why else None
+
+    def _wrong_way(self, attempt: Callable, now: list, given: tuple, n_numbers: int) -> str:
+        """What is wrong with the way to an output that is right; "" if nothing is."""
+        names = zip(_names(attempt, len(given)), now, given, strict=True)
+        changed = [name for name, value, was in names if not is_unchanged(value, was)]
+        if changed and not self.in_place:
+            return f"right, but it changes {changed[0]} itself: work on a copy"
+        most = self.most_numbers(*given)
+        if n_numbers > most:
+            return f"right, but it makes a tensor of {n_numbers} numbers: {most} are enough"
+        return ""
 
     def _name_the_mistake(self, attempt: Callable) -> None:
         for hint, wrong in self.mistakes.items():
             check = YourTurn(
-                self.label, wrong, self.inputs, tolerance=self.tolerance, in_place=self.in_place
+                self.label, wrong, self.inputs, tolerance=self.tolerance, in_place=True
             )
             if all(check._difference(attempt, given) is None for given in self.inputs):
                 print(f"{INDENT}hint: {hint}")
+
+
+class LargestTensor(TorchDispatchMode):
+    """Notes how many numbers the largest tensor has that is made while it is on."""
+
+    n_numbers = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        tensors = [leaf for leaf in tree_leaves(made) if isinstance(leaf, Tensor)]
+        self.n_numbers = max([self.n_numbers, *(tensor.numel() for tensor in tensors)])
+        return made
 
 
 class Question:
     """A question with one answer, a number or a word.
 
     Calling the check with the reader's answer prints ○ for None or dots, ✓ for an answer that
-    says the same as ``right`` (:func:`~transformer_book.answers.same_answer`), and else ✗, with
+    says the same as ``right`` (``answers.same_answer``), and else ✗, with
     what ``mistakes`` says of that answer; the right one is not told. A whole number is a count and
     has to be exact; another may differ by one per cent, or by the share ``within``.
     """
@@ -145,10 +171,10 @@ class _Difference:
 
 def is_empty(function: Callable) -> bool:
     """Whether its body is only a docstring and dots."""
-    code = getattr(inspect.unwrap(function), "__code__", None)
-    if code is None:
+    body = getattr(inspect.unwrap(function), "__code__", None)
+    if body is None:
         return False
-    steps = [s for s in dis.get_instructions(code) if s.opname not in ("RESUME", "NOP")]
+    steps = [s for s in dis.get_instructions(body) if s.opname not in ("RESUME", "NOP")]
     names = [step.opname for step in steps]
     returns = names in (["LOAD_CONST", "RETURN_VALUE"], ["RETURN_CONST"])
     return returns and steps[0].argval in (None, ...)

@@ -1,0 +1,328 @@
+"""Wrong answers that the chapters' checks once took for right, and right ones that they refused.
+
+Each is given to the check in the chapter's own cell, so the inputs that it chooses are tested, too.
+"""
+
+import contextlib
+import copy
+import functools
+import io
+import math
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from tests.living import cells_of, run_cells
+from transformer.data.tokens import PAD_ID
+
+# For each check: its chapter and the cells that it needs after the imports; none of them trains.
+NEEDS = {
+    "check_rnn": (1, "check-rnn"),
+    "check_shift": (1, "check-shift"),
+    "check_1_1": (1, "exercise-checks", "exercise-checks-2"),
+    "check_look_back": (2, "check-look-back"),
+    "check_share": (2, "check-share-aligned"),
+    "check_2_2": (2, "ex-2-2-check"),
+    "check_2_4": (2, "ex-2-4-check"),
+    "check_attend": (3, "sizes", "check-attend"),
+    "check_3_3": (3, "check-3-3"),
+    "check_3_4": (3, "sizes", "check-3-4"),
+    "check_3_6": (3, "check-3-6"),
+    "check_masked": (4, "check-masked"),
+    "check_masks": (4, "check-masks"),
+    "check_43": (4, "exercise-checks"),
+    "check_46": (4, "check-masked", "exercise-checks-more"),
+    "check_51": (5, "exercise-checks"),
+    "check_56": (5, "exercise-checks-last"),
+    "check_sinusoids": (6, "check-sinusoids"),
+    "check_norm": (7, "check-norm"),
+    "check_73": (7, "exercise-checks"),
+    "check_layer": (8, "my-decoder-layer", "check-layer-right", "check-layer-wrong",
+                    "check-layer-inputs"),
+    "check_83": (8, "check-8-3"),
+    "check_train": (9, "loops", "check-train", "check-train-more", "check-train-last"),
+    "check_adam": (9, "check-adam"),
+    "check_95": (9, "exercise-checks-more"),
+    "check_greedy": (10, "check-greedy"),
+    "check_top_p": (10, "check-top-p"),
+    "check_105": (10, "check-10-5"),
+    "check_114": (11, "merge", "exercise-checks-more", "exercise-checks-last"),
+    "check_remove": (12, "check-remove", "check-remove-more"),
+    "check_online": (13, "check-online"),
+    "check_133": (13, "exercise-checks"),
+    "check_135": (13, "check-13-5"),
+    "check_hide": (14, "check-hide", "check-hide-mistakes"),
+    "check_block": (14, "check-block", "check-block-mistakes"),
+    "check_142": (14, "check-lora"),
+    "check_143": (14, "check-dpo"),
+}  # fmt: skip
+# The cells of a chapter share names. What another cell would leave behind stands here.
+MERGES = [("H", "u"), ("u", "n"), ("n", "d"), ("Hu", "nd"), ("Hund", "e"), ("S", "a"), ("Sa", "nd")]
+GIVEN = {10: {"flat": torch.full((12,), 1 / 12)}, 11: {"merges": MERGES}}
+
+
+CELL_OF = {"check_1_2": "check_1_1", "check_1_3": "check_1_1", "check_1_4": "check_1_1"}
+CELL_OF |= {"check_1_5": "check_1_1", "check_134": "check_133", "check_55": "check_56"}
+
+
+@functools.cache
+def space(name):
+    """The names that the imports of a chapter and the cells of a check leave."""
+    chapter, *ids = NEEDS[CELL_OF.get(name, name)]
+    imports = [cell for cell in cells_of(chapter) if cell.startswith("imports")]
+    given = {"g": torch.Generator().manual_seed(0)} | GIVEN.get(chapter, {})
+    return run_cells(chapter, *imports, *ids, **given)
+
+
+def verdict(name, answer):
+    """The sign of what the chapter's check prints of an answer."""
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        space(name)[name](answer)
+    return printed.getvalue()[0]
+
+
+def check_of(name):
+    return space(name)[name]
+
+
+def spoils(right):
+    """What is right, but the first tensor or list among the arguments is not what it was."""
+
+    def attempt(*given):
+        got = copy.deepcopy(right(*given))
+        thing = next(value for value in given if isinstance(value, torch.Tensor | list))
+        thing.zero_() if isinstance(thing, torch.Tensor) else thing.clear()
+        return got
+
+    return attempt
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["check_rnn", "check_1_3", "check_1_4", "check_attend", "check_norm", "check_73", "check_adam",
+     "check_105", "check_block", "check_remove", "check_114"],
+)  # fmt: skip
+def test_a_right_answer_that_spoils_its_arguments_is_wrong(name):
+    right = check_of(name).right
+    assert verdict(name, spoils(right)) == "✗"
+    assert verdict(name, right) == "✓"
+
+
+def hidden_in_place(weight, head, n_heads):
+    d_k = weight.size(1) // n_heads
+    weight[:, head * d_k : (head + 1) * d_k] = 0
+    return weight
+
+
+def average_in_place(states):
+    for state in states[1:]:
+        for total, own in zip(states[0], state, strict=True):
+            total += own
+    return [total.div_(len(states)) for total in states[0]]
+
+
+def filled(with_what):
+    return lambda q, k, v, mask: (
+        (q @ k.mT / math.sqrt(q.size(-1))).masked_fill(~mask, with_what).softmax(-1) @ v
+    )
+
+
+def added(q, k, v, mask):
+    return (q @ k.mT / math.sqrt(q.size(-1)) - 10 * ~mask).softmax(-1) @ v
+
+
+def hides_bos(tokens):
+    T = tokens.size(1)
+    return (tokens > 1)[:, None] & torch.ones(T, T).tril().bool()
+
+
+def ends_of_groups(W_k, n_heads, n_key_heads):
+    parts = W_k.unflatten(1, (n_key_heads, n_heads // n_key_heads, -1))
+    return ((parts[:, :, 0] + parts[:, :, -1]) / 2).flatten(1)
+
+
+def one_norm(y, memory, tgt_mask, src_mask):
+    layer = space("check_layer")["layer"]
+    y = layer.norm_1(y + layer.self_attention(y, y, y, tgt_mask))
+    y = layer.norm_1(y + layer.cross_attention(y, memory, memory, src_mask))
+    return layer.norm_1(y + layer.feed_forward(y))
+
+
+def by_column_0(f, y):
+    seen = torch.zeros(len(y), len(y), dtype=torch.bool)
+    for s in range(len(y)):
+        changed = y.clone()
+        changed[s, 0] += 0.5
+        seen[:, s] = (f(changed) - f(y)).abs().amax(dim=-1) > 1e-6
+    return seen
+
+
+def training(before=lambda model: None, last=True, learn=True, clip=1.0, **options):
+    """The loop of your turn 9.1, with what one may get wrong."""
+
+    def train(model, batches, n_steps, rate):
+        model = model if learn else copy.deepcopy(model)
+        before(model)
+        adam, losses = torch.optim.Adam(model.parameters(), **options), []
+        for step in range(n_steps):
+            src, tgt = batches(step)
+            logits = model(src, tgt[:, :-1])
+            loss = F.cross_entropy(logits.mT, tgt[:, 1:], ignore_index=PAD_ID)
+            adam.zero_grad()
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), clip)
+            adam.param_groups[0]["lr"] = rate(step)
+            if last or step < n_steps - 1:
+                adam.step()
+            losses.append(loss.item())
+        return losses
+
+    return train
+
+
+def adam(eps=1e-8, inside=0.0):
+    def step(theta, g, m, v, n, rate):
+        m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g**2
+        root = (v / (1 - 0.999**n) + inside).sqrt()
+        return theta - rate * (m / (1 - 0.9**n)) / (root + eps), m, v
+
+    return step
+
+
+def top_p_beyond(p, enough):
+    order = p.argsort(descending=True)
+    n = int((p[order].cumsum(0) <= enough).sum()) + 1
+    kept = torch.zeros_like(p)
+    kept[order[:n]] = p[order[:n]]
+    return kept / kept.sum()
+
+
+def no_maximum(scores, values):
+    total, out = 0.0, torch.zeros(values.size(1), dtype=torch.float64)
+    for s, v in zip(scores.double(), values.double(), strict=True):
+        total, out = total + s.exp(), out + s.exp() * v
+    return (out / total).float()
+
+
+def in_pieces(more):
+    def loss(h, W, labels, size):
+        parts = zip(h.split(size + more), labels.split(size + more), strict=True)
+        sums = [F.cross_entropy(a @ W, b, reduction="sum") for a, b in parts]
+        return sum(sums) / len(h)
+
+    return loss
+
+
+def linear_attention(q, k, v):
+    q, k = F.elu(q) + 1, F.elu(k) + 1
+    return q @ (k.T @ v) / (q @ k.sum(dim=0))[:, None]
+
+
+def block_without_eps(x, attend, gain_1, gain_2, W_1, W_3, W_2):
+    def rms(x, gain):
+        return gain * x / x.pow(2).mean(dim=-1, keepdim=True).sqrt()
+
+    x = x + attend(rms(x, gain_1))
+    read = rms(x, gain_2)
+    return x + (F.silu(read @ W_1) * (read @ W_3)) @ W_2
+
+
+def lora(alpha):
+    return lambda x, W, A, B, given: x @ W + (alpha or given) / A.size(1) * (x @ A @ B)
+
+
+def dpo(beta):
+    return lambda a, b, c, d, given: -F.logsigmoid((beta or given) * ((a - c) - (b - d))).mean()
+
+
+WRONG = [
+    ("check_shift", lambda tgt: (tgt[:, :-1].float(), tgt[:, 1:].float())),
+    ("check_1_3", lambda src: space("check_1_1")["backwards"](src).float()),
+    ("check_1_4", lambda g, limit: g / g.norm().clamp(min=1)),
+    ("check_1_4", lambda g, limit: g * min(1.0, limit**2 / g.norm().item())),
+    ("check_3_4", lambda q, k, v: space("check_3_4")["by_pairs"](q, k, v)),
+    *(("check_masked", filled(x)) for x in (-10.0, -20.0, -100.0)),
+    ("check_masked", added),
+    ("check_masks", hides_bos),
+    ("check_46", lambda e, m: e.relu() * m / m[0].sum()),
+    ("check_56", ends_of_groups),
+    ("check_73", lambda x, y, a: x + y / 2 if a else x),
+    ("check_layer", one_norm),
+    ("check_83", by_column_0),
+    ("check_train", training(learn=False)),
+    ("check_train", training(last=False)),
+    ("check_train", training(before=nn.Module.eval)),
+    ("check_train", training(betas=(0.9, 0.98))),
+    ("check_train", training(clip=0.5)),
+    ("check_adam", adam(eps=0.0)),
+    ("check_adam", adam(eps=0.0, inside=1e-8)),
+    ("check_adam", adam(eps=1e-5)),
+    ("check_top_p", top_p_beyond),
+    ("check_114", average_in_place),
+    ("check_remove", hidden_in_place),
+    ("check_online", lambda scores, values: scores.softmax(0) @ values),
+    ("check_online", no_maximum),
+    ("check_135", lambda h, W, labels, size: F.cross_entropy(h @ W, labels)),
+    ("check_135", in_pieces(1)),
+    ("check_block", block_without_eps),
+    ("check_142", lora(3.0)),
+    ("check_143", dpo(0.5)),
+    ("check_1_1", 4.03),
+    ("check_1_2", 49.5),
+    ("check_1_2", 50.4),
+    ("check_1_5", True),
+    ("check_51", 510),
+    ("check_133", 290),
+    ("check_134", 62.95),
+]
+
+
+@pytest.mark.parametrize(("name", "answer"), WRONG)
+def test_a_wrong_answer_gets_no_tick(name, answer):
+    assert verdict(name, answer) == "✗"
+
+
+def as_arrays(name, convert):
+    """What is right, with ``convert`` around it."""
+    return lambda *given: convert(check_of(name).right(*given))
+
+
+RIGHT = [
+    ("check_rnn", as_arrays("check_rnn", lambda states: list(states))),
+    ("check_rnn", as_arrays("check_rnn", lambda states: states.tolist())),
+    ("check_rnn", as_arrays("check_rnn", lambda states: states.numpy())),
+    ("check_shift", as_arrays("check_shift", lambda pair: torch.stack(pair))),
+    ("check_shift", as_arrays("check_shift", lambda pair: [row.tolist() for row in pair])),
+    ("check_1_1", np.float32(4)),
+    ("check_1_5", 1),
+    ("check_look_back", as_arrays("check_look_back", lambda pair: [x.tolist() for x in pair])),
+    ("check_share", as_arrays("check_share", np.float32)),
+    ("check_2_2", [600, 30]),
+    ("check_2_4", as_arrays("check_2_4", lambda rows: rows.bool())),
+    ("check_3_3", "keys"),
+    ("check_3_4", linear_attention),
+    ("check_3_6", True),
+    ("check_3_6", "Yes."),
+    ("check_masked", filled(-math.inf)),
+    ("check_43", as_arrays("check_43", lambda masks: torch.stack(masks))),
+    ("check_55", "Neither."),
+    ("check_sinusoids", as_arrays("check_sinusoids", lambda table: table.tolist())),
+    ("check_train", training()),
+    ("check_train", lambda *given: torch.tensor(training()(*given))),
+    ("check_adam", adam()),
+    ("check_95", "weights, step, averages"),
+    ("check_greedy", as_arrays("check_greedy", torch.tensor)),
+    ("check_online", as_arrays("check_online", lambda out: out.tolist())),
+    ("check_135", in_pieces(0)),
+    ("check_142", lora(None)),
+    ("check_143", dpo(None)),
+]
+
+
+@pytest.mark.parametrize(("name", "answer"), RIGHT)
+def test_a_right_answer_is_right_in_any_form(name, answer):
+    assert verdict(name, answer) == "✓"
