@@ -297,7 +297,7 @@ sure links not possible: len(a & (p | s)) ⇒ len(a & p)
 # data/parallel.py | test_parallel.py
 unequal files not refused: if len(src_lines) != len(tgt_lines): ⇒ if False:
 no bos: [BOS_ID, *tgt_tokenizer ⇒ [*tgt_tokenizer
-bad lines not numbered: left_out=tuple(left_out) ⇒ left_out=()
+bad lines not numbered: left_out=tuple(skipped) ⇒ left_out=()
 long pairs not numbered: unknown, tuple(left_out)) ⇒ unknown)
 a page for a gzip file: elif data and str(path).endswith(".gz"): ⇒ elif False:
 an old Mac's lines for one: if b"\n" not in data and b"\r" in data.strip(): ⇒ if False:
@@ -423,7 +423,8 @@ sources in capitals: if run.lowercase else sources, ⇒ if False else sources,
 right in other letters only: _words(t) == _words(w) ⇒ t == w
 length penalty forgotten: length_penalty=decoding.length_penalty, ⇒
 bad lines not reported: if report.skipped and not quiet: ⇒ if False:
-one file for both | test_command_line.py -k refused_in_a_line: and source.samefile(target): ⇒ and False:
+one file for both | test_command_line.py -k refused_in_a_line:
+    and source.samefile(target): ⇒ and False:
 
 # runtime.py | test_runtime.py
 bfloat16 on old GPUs: >= (8, 0) ⇒ >= (7, 0)

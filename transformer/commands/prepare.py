@@ -1,7 +1,6 @@
 """What ``python -m transformer train`` settles before the first step, or refuses."""
 
 import hashlib
-import json
 import math
 import os
 from typing import NamedTuple
@@ -48,18 +47,9 @@ class Job(NamedTuple):
 def prepare(options: Options, *, rank: int, world_size: int) -> Job:
     """Makes the folder of a run that begins, once nothing is left to be refused."""
     data, folder = options.data, RunFolder(options.out)
-    settled = json.loads(json.dumps(options.settled()))  # as it is read again
-    # first what takes no time: the model's sizes, the memory, and how the run began
-    _check_size(options, _config(options, _FEWEST, _FEWEST))
-    begins = not folder.is_run()
-    if begins:
-        folder.check_new()
-    else:
-        folder.check_options(settled, {f.name: f.default for f, _, _ in flat(options)})
-        if rank == 0:
-            folder.check_alone()
+    begins = _check_at_once(options, folder, rank)
     pairs = _read(data, options.course.seed, quiet=rank > 0)
-    settings = Settings(data.lowercase, bool(data.train), _digests(pairs), settled)
+    settings = Settings(data.lowercase, bool(data.train), _digests(pairs), options.settled())
     if not begins:
         folder.check_digests(settings.digests)
     tokenizers = _make_tokenizers(data, pairs["train"]) if begins else folder.tokenizers()
@@ -87,6 +77,18 @@ def prepare(options: Options, *, rank: int, world_size: int) -> Job:
         folder.create(settings, tokenizers)
     steps_per_epoch = math.ceil(len(batches) / accumulate)
     return Job(folder, model, splits, batches, steps_per_epoch, n_steps, schedule)
+
+
+def _check_at_once(options: Options, folder: RunFolder, rank: int) -> bool:
+    """Refuses what can be refused before the sentences are read; whether the run begins."""
+    _check_size(options, _config(options, _FEWEST, _FEWEST))
+    if not folder.is_run():
+        folder.check_new()
+        return True
+    folder.check_options(options.settled(), {f.name: f.default for f, _, _ in flat(options)})
+    if rank == 0:
+        folder.check_alone()
+    return False
 
 
 def _config(options: Options, src_size: int, tgt_size: int) -> TransformerConfig:
