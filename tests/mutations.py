@@ -374,8 +374,8 @@ folder of other things taken | test_command_line.py -k other_things:
 
 # commands/prepare.py | test_command_line.py -k 'held_out or behind or schedule or epochs or paper'
 grammar dev split taken from train: seed=seed + 1, split="test" ⇒ seed=seed + 1
-folder made before all is checked: begins = not folder.is_run() ⇒
-    begins = not folder.is_run(); options.out.mkdir(parents=True, exist_ok=True)
+folder made before all is checked: begins = _check_at_once(options, folder, rank) ⇒
+    begins = _check_at_once(options, folder, rank); options.out.mkdir(parents=True, exist_ok=True)
 each process reads all batches | test_command_line.py -k torchrun: rank=rank, ⇒ rank=0,
 paper's peak without the warm-up: (d_model * course.warmup) ** -0.5 ⇒ d_model**-0.5
 paper's decay where linear was asked: if course.schedule == "linear": ⇒ if False:

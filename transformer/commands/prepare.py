@@ -48,17 +48,20 @@ def prepare(options: Options, *, rank: int, world_size: int) -> Job:
     """Makes the folder of a run that begins, once nothing is left to be refused."""
     data, folder = options.data, RunFolder(options.out)
     begins = _check_at_once(options, folder, rank)
+    # the sentences, which must be those that the run began with, and their vocabulary
     pairs = _read(data, options.course.seed, quiet=rank > 0)
     settings = Settings(data.lowercase, bool(data.train), _digests(pairs), options.settled())
     if not begins:
         folder.check_digests(settings.digests)
     tokenizers = _make_tokenizers(data, pairs["train"]) if begins else folder.tokenizers()
     check_beam_size(options.decoding.beam_size, len(tokenizers[1]))
+    # the model, whose size is known now that the vocabulary is
     config = _config(options, *map(len, tokenizers))
     _check_size(options, config)
     if not begins:
         with torch.device("meta"):  # an outline, whose config is that of the model
             folder.check_model(Transformer(config))
+    # what takes long where there is much to read: the sentences as ids, in batches
     splits = {name: _encode(options, of, tokenizers, name, rank) for name, of in pairs.items()}
     batches = BucketedBatches(
         splits["train"].examples,
@@ -71,6 +74,7 @@ def prepare(options: Options, *, rank: int, world_size: int) -> Job:
     accumulate = options.batches.accumulate
     n_steps = _n_steps(options.course, len(batches), accumulate)
     schedule = _schedule(options.course, config.d_model, n_steps)
+    # and nothing is left to be refused
     seed_everything(options.course.seed)
     model = Transformer(config)
     if begins:

@@ -40,6 +40,7 @@ def save_checkpoint(
 
     Weights and moments are in safetensors; ``step``, the model's config and ``state``, which must
     be JSON, in state.json. Of the checkpoints in ``run``, the ``keep`` latest and the best stay.
+    One process at a time may save in ``run``: ``fit`` holds its lock while it trains.
 
     Raises OSError, which names the checkpoint; those there are stay then.
     """
@@ -49,13 +50,14 @@ def save_checkpoint(
     about = {"format": FORMAT, "step": step, "config": _config(model), "state": state}
     try:
         _remove_leftovers(run)
+        # all files under a name that no reader looks at, then all of them on the disk …
         temporary.mkdir(parents=True)  # which follows no link that is laid there
         (temporary / _FILES[2]).write_text(json.dumps(about), encoding="utf-8")
         save_file(named_tensors(model), temporary / _FILES[0])
         save_file(dict(named_moments(model, optimizer)), temporary / _FILES[1])
         for name in _FILES:
             flush(temporary / name)
-        os.rename(temporary, final)  # from here on it is there, with all that it holds
+        os.rename(temporary, final)  # … and at one stroke the checkpoint is there
     except BaseException as error:
         with suppress(OSError):
             remove(temporary)
