@@ -246,6 +246,8 @@ leavings of a failed write: temporary.unlink() ⇒ pass
 the temporary file named: str(path)) from error ⇒ str(temporary)) from error
 what a link points to removed: if path.is_symlink() or not path.is_dir(): ⇒
     if not path.is_dir():
+files of a folder not flushed | test_checkpoint.py -k disk_holds: flush(file) ⇒ pass
+half a folder left behind | test_saved.py -k full_disk: remove(temporary) ⇒ pass
 no lock: lock.acquire(timeout=0) ⇒ pass
 a lock for ever: lock.release() ⇒ pass
 
@@ -261,6 +263,9 @@ infinite weights accepted | test_checkpoint.py -k not_finite: not tensor.isfinit
     tensor.isnan().any()
 a file that cannot be read not called so | test_checkpoint.py -k cannot_be_read:
     with open(file, "rb"): ⇒ if True:
+a full disk not named | test_saved.py -k full_disk: raise OSError(str(error)) from error ⇒ raise
+what differs not counted | test_checkpoint.py -k another_models: {len(names) - 3} more ⇒
+    {len(names)} more
 half precision of the other kind: "F16": torch.float16 ⇒ "F16": torch.bfloat16
 
 # memory.py | test_memory.py
@@ -275,7 +280,7 @@ the largest limit: return min((limit for limit in limits ⇒ return max((limit f
 # saved.py | test_saved.py
 any folder replaced: <= {_CONFIG, _WEIGHTS} ⇒ >= set()
 a class of the same name saved: or type(model) is not _class_of(kind): ⇒ or False:
-the old model lost: if old.exists() and not folder.exists(): ⇒ if False:
+the old model lost: if old.exists() and not place.exists(): ⇒ if False:
 precision lost: return model.to(types.pop()) if len(types) == 1 else model ⇒ return model
 unknown fields dropped: if unknown := sorted(values.keys() - names): ⇒ if unknown := []:
 true for 1: if type(about.get(key)) is not kind: ⇒ if not isinstance(about.get(key), kind):
@@ -486,9 +491,7 @@ best not kept: if old != best: ⇒ if True:
 highest evaluation the best: return min(measured ⇒ return max(measured
 an evaluation of NaN the best: if not math.isnan(values[path])] ⇒
     if str(step_of(path)) in evaluations]
-files not flushed: flush(temporary / name) ⇒ pass
 leftovers of removal not cleared: (".writing-*", ".removing-*") ⇒ (".writing-*",)
-a full disk not named: isinstance(error, OSError | SafetensorError) ⇒ isinstance(error, OSError)
 another step than the folder's: and step_of(path) != about["step"]: ⇒ and False:
 links followed when leftovers go: remove(leftover) ⇒ __import__("shutil").rmtree(leftover)
 average in single precision: tensor.double() for ⇒ tensor.clone() for

@@ -35,6 +35,27 @@ def replace_file(path: str | Path, data: bytes | str) -> None:
     flush(path.parent)
 
 
+@contextlib.contextmanager
+def whole_folder(final: Path, temporary: Path) -> Iterator[Path]:
+    """``temporary``, a new folder to write files in; it becomes ``final`` once the disk has them.
+
+    Raises OSError, which names ``final``, where it could not be written; nothing is left then.
+    """
+    try:
+        temporary.mkdir(parents=True)  # which follows no link that is laid there
+        yield temporary
+        for file in sorted(temporary.iterdir()):
+            flush(file)
+        os.rename(temporary, final)  # at one stroke it is there, with all that it holds
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            remove(temporary)
+        if isinstance(error, OSError):
+            raise OSError(f"{final} was not saved: {error}") from error
+        raise
+    flush(final.parent)
+
+
 def flush(path: Path) -> None:
     """Has the disk hold what the kernel does, so that a power cut loses nothing either."""
     descriptor = os.open(path, os.O_RDONLY)
