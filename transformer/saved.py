@@ -7,7 +7,6 @@ Checkpoints, from which a training goes on, are in ``transformer.training.checkp
 """
 
 import json
-import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, fields
@@ -72,16 +71,9 @@ def save_model(model: "Transformer | DecoderOnly | EncoderOnly", folder: str | P
     about = {"format": FORMAT, "model": kind, "config": asdict(model.config)}
     drawn = secrets.token_hex(4)
     temporary, old = (place.with_name(f".{place.name}.{drawn}.{end}") for end in ("new", "old"))
-    try:
-        with whole_folder(place, temporary):
-            (temporary / _CONFIG).write_text(json.dumps(about, indent=1), encoding="utf-8")
-            save_tensors(named_tensors(model), temporary / _WEIGHTS)
-            if place.exists():
-                os.rename(place, old)  # a folder cannot take the place of another that holds files
-    except BaseException:
-        if old.exists() and not place.exists():
-            os.rename(old, place)
-        raise
+    with whole_folder(place, temporary, old):
+        (temporary / _CONFIG).write_text(json.dumps(about, indent=1), encoding="utf-8")
+        save_tensors(named_tensors(model), temporary / _WEIGHTS)
     if old.exists():
         remove(old)
     return Path(folder)
