@@ -498,7 +498,7 @@ links followed when leftovers go: remove(leftover) ⇒ __import__("shutil").rmtr
 average in single precision: tensor.double() for ⇒ tensor.clone() for
 sum for an average: total / len(paths) for ⇒ total for
 
-# training/moments.py | test_checkpoint.py -k 'moments or adam'
+# training/moments.py | test_checkpoint.py -k 'moments_that or adam_may'
 negative mean squares: (tensor < 0).any() ⇒ False
 no mean square of zero: (tensor < 0).any() ⇒ (tensor <= 0).any()
 half a step: and tensor % 1 == 0): ⇒ ):
