@@ -295,9 +295,56 @@ batches of one process only: size = self._world_size * ( ⇒ size = 1 * (
 
 # files.py | test_files.py
 not put on the disk: flush(temporary) ⇒ pass
-written in place: path.with_name(f".{path.name}.{os.getpid()}") ⇒ path
+written in place: path.with_name(f".{path.name}.{secrets.token_hex(4)}") ⇒ path
+a name that can be foreseen: secrets.token_hex(4) ⇒ os.getpid()
+a planted link followed: open(temporary, "xb") ⇒ open(temporary, "wb")
 leavings of a failed write: temporary.unlink() ⇒ pass
 the temporary file named: str(path)) from error ⇒ str(temporary)) from error
+what a link points to removed: if path.is_symlink() or not path.is_dir(): ⇒
+    if not path.is_dir():
+files of a folder not flushed | test_checkpoint.py -k disk_holds: flush(file) ⇒ pass
+the old folder lost | test_saved.py -k what_stops: and old.exists() and not final.exists(): ⇒
+    and False:
+half a folder left behind | test_saved.py -k full_disk: remove(temporary) ⇒ pass
+no lock: lock.acquire(timeout=0) ⇒ pass
+a lock for ever: lock.release() ⇒ pass
+
+# tensors.py | test_saved.py
+saved buffers forgotten | test_checkpoint.py -k buffers: named |= {name: buffer ⇒ _ = {name: buffer
+tables of positions saved, too: for name, buffer in model.named_buffers() if name in saved} ⇒
+    for name, buffer in model.named_buffers()}
+another shape accepted: in (shapes, types): ⇒ in (types,):
+another type accepted: in (shapes, types): ⇒ in (shapes,):
+weights of NaN accepted: if tensor.is_floating_point() and not tensor.isfinite().all(): ⇒
+    if False:
+infinite weights accepted | test_checkpoint.py -k not_finite: not tensor.isfinite().all() ⇒
+    tensor.isnan().any()
+a file that cannot be read not called so | test_checkpoint.py -k cannot_be_read:
+    with open(file, "rb"): ⇒ if True:
+a full disk not named | test_saved.py -k full_disk: raise OSError(str(error)) from error ⇒ raise
+what differs not counted | test_checkpoint.py -k another_models: {len(names) - 3} more ⇒
+    {len(names)} more
+half precision of the other kind: "F16": torch.float16 ⇒ "F16": torch.bfloat16
+
+# memory.py | test_memory.py
+gradients forgotten: _COPIES = 4 ⇒ _COPIES = 3
+one layer too many: times = getattr(config, stack) - 1 ⇒ times = getattr(config, stack)
+processes forgotten: if free is not None and needed * processes > free: ⇒
+    if free is not None and needed > free:
+free rather than available: int(values["MemAvailable"] ⇒ int(values["MemFree"]
+groups above have no say: [root / own, *(root / own).parents] ⇒ [root / own]
+the largest limit: return min((limit for limit in limits ⇒ return max((limit for limit in limits
+
+# saved.py | test_saved.py
+any folder replaced: <= {_CONFIG, _WEIGHTS} ⇒ >= set()
+a class of the same name saved: or type(model) is not _class_of(kind): ⇒ or False:
+precision lost: return model.to(types.pop()) if len(types) == 1 else model ⇒ return model
+unknown fields dropped: if unknown := sorted(values.keys() - names): ⇒ if unknown := []:
+true for 1: if type(about.get(key)) is not kind: ⇒ if not isinstance(about.get(key), kind):
+brackets without end: except (ValueError, RecursionError) as error: ⇒
+    except ValueError as error:
+layers unseen | test_checkpoint.py -k sizes: if sum(stacks.values()) > len(stored): ⇒ if False:
+memory not looked at | test_checkpoint.py -k sizes: check_fits(size.in_use, ⇒ dict(n=size.in_use,
 
 # metrics.py | test_metrics.py
 BLEU's arguments swapped:
@@ -312,8 +359,10 @@ sure links not possible: len(a & (p | s)) ⇒ len(a & p)
 # data/parallel.py | test_parallel.py
 unequal files not refused: if len(src_lines) != len(tgt_lines): ⇒ if False:
 no bos: [BOS_ID, *tgt_tokenizer ⇒ [*tgt_tokenizer
-bad lines not numbered: left_out=tuple(left_out) ⇒ left_out=()
+bad lines not numbered: left_out=tuple(skipped) ⇒ left_out=()
 long pairs not numbered: unknown, tuple(left_out)) ⇒ unknown)
+a page for a gzip file: elif data and str(path).endswith(".gz"): ⇒ elif False:
+an old Mac's lines for one: if b"\n" not in data and b"\r" in data.strip(): ⇒ if False:
 
 # data/multi30k.py | test_multi30k.py -k 'not chapter'
 any file is good enough: if got == wanted: ⇒ if True:
@@ -323,7 +372,9 @@ the variable comes before the folder: folder or os.environ.get(VARIABLE) ⇒
     os.environ.get(VARIABLE) or folder
 fetched though it was not asked for: if not download: ⇒ if False:
 fetched again though it is there: _fetch(list(faults), ⇒ _fetch(list(FILES),
-English for German: for side in ("de", "en") ⇒ for side in ("en", "de")
+English for German: place / f"{theirs}.de.gz", place / f"{theirs}.en.gz" ⇒
+    place / f"{theirs}.en.gz", place / f"{theirs}.de.gz"
+dev for test: "dev": "val", "test": "test_2016_flickr" ⇒ "dev": "test_2016_flickr", "test": "val"
 a silent server is waited for: timeout=timeout) as answer ⇒ timeout=60) as answer
 a file without end is read: answer.read(min(left, 1 << 16)) ⇒ answer.read(1 << 16)
 no network is a traceback: except (OSError, HTTPException) ⇒ except HTTPException
@@ -352,13 +403,16 @@ locale's encoding | test_translate.py -k locale: reconfigure(encoding="utf-8", �
 
 # commands/options.py | test_command_line.py -k 'refused or help'
 any device: if not is_here: ⇒ if False:
-any GPU: (found.index or 0) < torch.cuda.device_count() ⇒ True
-a device that holds nothing: torch.zeros((), device=found).item() ⇒ pass
-sizes without end: 1 <= int(text) <= _LARGEST ⇒ 1 <= int(text)
+any GPU: (wanted.index or 0) < torch.cuda.device_count() ⇒ True
+a device that holds nothing: torch.zeros((), device=wanted).item() ⇒ pass
+sizes without end: 1 <= int(text) <= LARGEST ⇒ 1 <= int(text)
 seeds without end: 0 <= int(text) < 2**63 ⇒ 0 <= int(text)
 rate not a number: if not 0 < float(text) < math.inf: ⇒ if float(text) <= 0:
 penalty without end: if not math.isfinite(float(text)): ⇒ if False:
-another beam than translate | test_translate.py -k one_way: beam_size: int = 4 ⇒ beam_size: int = 5
+passes without end: if not 0 < float(text) <= LARGEST: ⇒ if not 0 < float(text):
+another beam than translate | test_translate.py -k one_way:
+    Option("1 is greedy", free=True)] = 4 ⇒ Option("1 is greedy", free=True)] = 5
+both of two that exclude each other: place = exclusive[about.either] ⇒ pass
 beam not named | test_translate.py -k named: if self.beam_size == 1: ⇒ if False:
 
 # commands/run_folder.py | test_translate.py -k 'run or chosen or settings'
@@ -368,58 +422,71 @@ last checkpoint for the best | test_command_line.py -k best:
 mean of the first checkpoints: return saved[-average:] ⇒ return saved[:average]
 fewer than asked for in the mean: if average > len(saved): ⇒ if False:
 tokenizers of another model: if sizes != (len(tokenizers[0]), len(tokenizers[1])): ⇒ if False:
-another format of settings: if about.pop("format") != _FORMAT: ⇒ if not about.pop("format"):
-lowercase of another kind: if not isinstance(settings.lowercase, bool) or ⇒ if
+settings of other kinds: "of a training run", **kinds) ⇒ "of a training run")
 other settings accepted | test_command_line.py -k other_settings:
-    if before.options.get(name) != value ⇒ if False
+    if before.get(name) != value ⇒ if False
+an option younger than the run refused | test_command_line.py -k older:
+    before = {**defaults, **self.settings().options} ⇒ before = self.settings().options
 other sentences accepted | test_command_line.py -k other_sentences:
-    if now["digests"].get(name) != before.digests.get(name) ⇒ if False
+    if digests.get(name) != before.get(name) ⇒ if False
+the name on the way told | test_command_line.py -k called_while:
+    str(error), str(self.path)) from error ⇒ str(error), error.filename) from error
 folder of other things taken | test_command_line.py -k other_things:
     or any(self.path.iterdir())) ⇒ )
 
 # commands/prepare.py | test_command_line.py -k 'held_out or behind or schedule or epochs or paper'
-grammar dev split taken from train: seed=args.seed + 1, split="test" ⇒ seed=args.seed + 1
-folder made before all is checked: begins = not folder.is_run() ⇒
-    begins = not folder.is_run(); args.out.mkdir(parents=True, exist_ok=True)
+grammar dev split taken from train: seed=seed + 1, split="test" ⇒ seed=seed + 1
+folder made before all is checked: begins = _check_at_once(options, folder, rank) ⇒
+    begins = _check_at_once(options, folder, rank); options.out.mkdir(parents=True, exist_ok=True)
 each process reads all batches | test_command_line.py -k torchrun: rank=rank, ⇒ rank=0,
-paper's peak without the warm-up: (d_model * args.warmup) ** -0.5 ⇒ d_model**-0.5
-paper's decay where linear was asked: if args.schedule == "linear": ⇒ if False:
-epochs rounded down: args.steps or math.ceil( ⇒ args.steps or int(
+paper's peak without the warm-up: (d_model * course.warmup) ** -0.5 ⇒ d_model**-0.5
+paper's decay where linear was asked: if course.schedule == "linear": ⇒ if False:
+epochs rounded down: steps = math.ceil( ⇒ steps = int(
 tokenizer of capitals | test_command_line.py -k dev_and_test:
-    (line.lower() if args.lowercase else line for ⇒ (line for
-sizes not handed on | test_command_line.py -k byte_pairs:
-    for name in _SIZES if ⇒ for name in () if
+    (line.lower() if data.lowercase else line for ⇒ (line for
 steps an epoch without accumulation | test_command_line.py -k says_what:
-    math.ceil(len(batches) / args.accumulate) ⇒ len(batches)
+    math.ceil(len(batches) / accumulate) ⇒ len(batches)
+size not looked at | test_command_line.py -k refused_in_a_line:
+    _check_size(options, _config(options, _FEWEST, _FEWEST)) ⇒ pass
+another vocabulary not seen | test_command_line.py -k vocabulary:
+    folder.check_model(Transformer(config)) ⇒ pass
+another process not seen | test_command_line.py -k two_commands: folder.check_alone() ⇒ pass
 
 # commands/train_options.py | test_command_line.py -k settled
-last step of a decay free: return FREE - {"steps", "epochs"} if ⇒ return FREE if
+last step of a decay free: if self.course.schedule == "linear" else () ⇒ if False else ()
+sizes not handed on | test_command_line.py -k byte_pairs:
+    for f in fields(self) if f.name != "preset"} ⇒ for f in ()}
+a new field of the model no option | test_command_line.py -k new_field:
+    if f.name not in _DECIDED: ⇒ if f.name in {*_DEFAULTS, "norm", "position"}:
 
 # commands/train.py | test_command_line.py -k 'kept or says_what or dev_and_test'
-nothing kept but the latest: keep=args.keep, ⇒
-saved and measured at the end only: save_every=args.save_every, ⇒
-measured by another decoding: Decoding(args.beam_size, args.length_penalty) ⇒ Decoding()
+nothing kept but the latest: keep=machine.keep, ⇒
+saved and measured at the end only: save_every=machine.save_every, ⇒
+measured by another decoding: decoding=options.decoding) ⇒ decoding=type(options.decoding)())
 the others wait for a word | test_command_line.py -k told_once: raise SystemExit(2) ⇒ pass
-always with progress: progress=not args.quiet ⇒ progress=True
+always with progress: progress=not machine.quiet ⇒ progress=True
 
 # commands/translate.py | test_translate.py -k 'line or marks or options'
 case of the run forgotten: text.lower() if run.lowercase else text ⇒ text
 byte-order mark read: text.removeprefix("\ufeff") ⇒ text
 control characters read: re.sub(r"[\x00-\x1f\x7f]", " ", text ⇒ str(text
-length penalty left out: length_penalty=args.length_penalty, ⇒
+length penalty left out: length_penalty=decoding.length_penalty, ⇒
 lines before an error lost: except ValueError: ⇒ except KeyError:
 lines counted from 0: enumerate(lines, start=1) ⇒ enumerate(lines)
-a terminal waits for a batch: 1 if sys.stdin.isatty() else args.batch_size ⇒ args.batch_size
+a terminal waits for a batch: 1 if sys.stdin.isatty() else decoding.batch_size ⇒ decoding.batch_size
 written at the end: sys.stdout.flush() ⇒ pass
 two lines for one: translation.replace("\n", " ") ⇒ translation
 
 # commands/evaluate.py | test_translate.py -k 'scores or scored or skipped or asked'
 kept pairs not those encoded: if number not in left_out ⇒ if number <= len(examples)
-case forgotten in the scores: "lowercase": run.lowercase} ⇒ "lowercase": False}
+case forgotten in the scores: references=references, lowercase=run.lowercase) ⇒
+    references=references, lowercase=False)
 sources in capitals: if run.lowercase else sources, ⇒ if False else sources,
 right in other letters only: _words(t) == _words(w) ⇒ t == w
 length penalty forgotten: length_penalty=decoding.length_penalty, ⇒
-bad lines not reported: if report.skipped: ⇒ if False:
+bad lines not reported: if report.skipped and not quiet: ⇒ if False:
+one file for both | test_command_line.py -k refused_in_a_line:
+    and source.samefile(target): ⇒ and False:
 
 # runtime.py | test_runtime.py
 bfloat16 on old GPUs: >= (8, 0) ⇒ >= (7, 0)
@@ -467,8 +534,9 @@ measured with smoothing: smoothing=0.0, pad_id=pad_id ⇒ smoothing=0.1, pad_id=
 measured labels of padding 0 alone: count_labels(batch.labels, pad_id=pad_id) ⇒
     count_labels(batch.labels)
 last step done twice: range(done + 1, self.n_steps + 1) ⇒ range(max(done, 1), self.n_steps + 1)
-scale not restored: self.step.scaler.load_state_dict(state["scaler"]) ⇒ pass
-no scale to restore: if state["scaler"]: ⇒ if True:
+scale not restored: self.step.scaler.load_state_dict(scaler) ⇒ pass
+no scale to restore: if scaler: ⇒ if True:
+two trainings in a folder | test_checkpoint.py -k two_processes: with only_writer(run): ⇒ if True:
 Ctrl-C loses what is done: self._save_what_is_done() ⇒ pass
 Ctrl-C saves twice: done not in [0, *map(step_of, checkpoints(self.run))] ⇒ done
 an evaluation that fails loses a step: self._save(run, number) ⇒
@@ -498,20 +566,30 @@ words of specials are specials: normalizers.Replace(a_special, _UNK), ⇒
 
 # training/checkpoint.py | test_checkpoint.py -k 'not killed'
 moments not restored | test_training.py -k pieces:
-    _restore_moments(model, optimizer, _read_moments(path / _FILES[1], model)) ⇒ pass
+    restore_moments(model, optimizer, self.moments) ⇒ pass
 written in place: run / f".writing-{os.getpid()}" ⇒ run / f"step-{step:08d}"
 oldest kept: checkpoints(run)[:-keep] ⇒ checkpoints(run)[keep:]
 best not kept: if old != best: ⇒ if True:
-highest evaluation the best: return min((p for p ⇒ return max((p for p
-an evaluation of NaN the best: if not math.isnan(values[p])) ⇒ if str(step_of(p)) in evaluations)
-another shape accepted: tuple(t.shape) for n, t ⇒ 0 for n, t
-weights of NaN accepted: if broken: ⇒ if False:
-files not flushed: flush(temporary / name) ⇒ pass
+highest evaluation the best: return min(measured ⇒ return max(measured
+an evaluation of NaN the best: if not math.isnan(values[path])] ⇒
+    if str(step_of(path)) in evaluations]
 leftovers of removal not cleared: (".writing-*", ".removing-*") ⇒ (".writing-*",)
-a full disk not named: isinstance(error, OSError | SafetensorError) ⇒ isinstance(error, OSError)
-a file that cannot be read not called so: with open(file, "rb"): ⇒ if True:
+another step than the folder's: and step_of(path) != about["step"]: ⇒ and False:
+links followed when leftovers go: remove(leftover) ⇒ __import__("shutil").rmtree(leftover)
 average in single precision: tensor.double() for ⇒ tensor.clone() for
 sum for an average: total / len(paths) for ⇒ total for
+
+# training/moments.py | test_checkpoint.py -k 'moments_that or adam_may'
+negative mean squares: (tensor < 0).any() ⇒ False
+no mean square of zero: (tensor < 0).any() ⇒ (tensor <= 0).any()
+half a step: and tensor % 1 == 0): ⇒ ):
+steps without end: 0 <= tensor.item() <= _MOST_STEPS ⇒ 0 <= tensor.item()
+
+# training/history.py | test_checkpoint.py -k 'no_training_leaves or that_a_training'
+too few losses: len(losses) != saved.step ⇒ len(losses) > saved.step
+losses that are no numbers: or not all(_is_number(x) and math.isfinite(x) for x in losses): ⇒ :
+evaluations to come: 1 <= int(step) <= saved.step and ⇒ 1 <= int(step) and
+a scale of zero: and scaler["scale"] > 0 ⇒
 
 # data/grammar/lexicon.py | test_grammar.py
 adjectives all masculine: return self.french[noun.feminine][plural] ⇒ return self.french[0][plural]

@@ -244,6 +244,10 @@ def test_another_models_checkpoint_is_refused_by_what_differs(trained):
         ValueError, match="of another model: d_ff is 16, not 32; norm is post, not pre"
     ):
         load_checkpoint(saved, model(d_ff=32, norm="pre"))
+    changes = {"d_ff": 32, "norm": "pre", "dropout": 0.0, "max_len": 9, "n_heads": 4}
+    shown = "d_ff is 16, not 32; dropout is 0.2, not 0.0; max_len is 8, not 9; and 2 more"
+    with pytest.raises(ValueError, match=f"of another model: {shown}$"):
+        load_checkpoint(saved, model(**changes))
     with pytest.raises(ValueError, match="of another model"):
         load_checkpoint(saved, torch.nn.Linear(2, 2))
     tensors = load_file(saved / FILES[0])
@@ -303,7 +307,7 @@ def test_a_full_disk_leaves_the_checkpoints_that_are_there(trained, file):
 
 def test_the_disk_holds_all_files_before_they_have_their_name(tmp_path, monkeypatch):
     seen, rename = [], os.rename
-    monkeypatch.setattr(checkpoint, "flush", lambda path: seen.append(path.name))
+    monkeypatch.setattr("transformer.files.flush", lambda path: seen.append(path.name))
     monkeypatch.setattr(os, "rename", lambda *paths: seen.append("renamed") or rename(*paths))
     m = model()
     save_checkpoint(tmp_path / "run", m, paper_optimizer(m.parameters()), step=1, state={})
@@ -366,7 +370,7 @@ def test_no_checkpoint_is_there_before_it_is_whole(tmp_path, monkeypatch):
         save_file(tensors, file)
         seen.append(checkpoints(tmp_path))
 
-    monkeypatch.setattr(checkpoint, "save_file", watched)
+    monkeypatch.setattr(checkpoint, "save_tensors", watched)
     m = model()
     path = save_checkpoint(tmp_path, m, paper_optimizer(m.parameters()), step=1, state={})
     assert seen == [[], []]

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from tools.chapters import ROOT
-from transformer.files import LOCK, only_writer, remove, replace_file
+from transformer.files import LOCK, only_writer, remove, replace_file, whole_folder
 
 
 def test_text_is_utf_8_and_bytes_are_as_they_are(tmp_path):
@@ -107,6 +107,18 @@ def test_a_link_is_removed_and_what_it_points_to_stays(tmp_path):
     remove(tmp_path / "file")
     remove(tmp_path / "folder")
     assert os.listdir(tmp_path) == []
+
+
+def test_a_folder_is_not_written_through_a_link_that_lies_in_the_way(tmp_path):
+    (tmp_path / "victim").mkdir()
+    (tmp_path / ".writing").symlink_to(tmp_path / "victim")
+    with (
+        pytest.raises(OSError, match=rf"{tmp_path}/final was not saved: .*File exists"),
+        whole_folder(tmp_path / "final", tmp_path / ".writing") as folder,
+    ):
+        (folder / "file").write_text("new")
+    assert os.listdir(tmp_path / "victim") == []
+    assert not (tmp_path / "final").exists()
 
 
 HOLD = """

@@ -1,5 +1,6 @@
 import json
 import os
+import resource
 
 import pytest
 import torch
@@ -98,10 +99,31 @@ def test_what_stops_a_replacement_leaves_the_old_model(at, tmp_path, monkeypatch
 
 def test_the_disk_holds_both_files_before_they_have_their_place(tmp_path, monkeypatch):
     seen, rename = [], os.rename
-    monkeypatch.setattr("transformer.saved.flush", lambda path: seen.append(path.name))
+    monkeypatch.setattr("transformer.files.flush", lambda path: seen.append(path.name))
     monkeypatch.setattr(os, "rename", lambda *paths: seen.append("renamed") or rename(*paths))
     save_model(transformer(), tmp_path / "model")
     assert seen == [*FILES, "renamed", tmp_path.name]
+
+
+@pytest.mark.parametrize("size", [10, 3000])  # the first file does not fit, or the second
+def test_a_full_disk_is_told_by_the_folder_and_leaves_the_old_model(size, tmp_path):
+    save_model(transformer(), tmp_path / "model")
+    most, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        with pytest.raises(OSError, match=rf"{tmp_path}/model was not saved: .*File too large"):
+            save_model(transformer(d_ff=32), tmp_path / "model")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (most, hard))
+    assert os.listdir(tmp_path) == ["model"]
+    assert load_model(tmp_path / "model").config.d_ff == 24
+
+
+def test_the_folder_one_is_in_can_be_given(tmp_path, monkeypatch):
+    (tmp_path / "model").mkdir()
+    monkeypatch.chdir(tmp_path / "model")
+    save_model(transformer(), ".")
+    assert load_model(tmp_path / "model").config.d_ff == 24
 
 
 class Mine(Transformer):

@@ -6,9 +6,7 @@ model.safetensors    its weights
 Checkpoints, from which a training goes on, are in ``transformer.training.checkpoint``.
 """
 
-import contextlib
 import json
-import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import MISSING, asdict, fields
@@ -17,12 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from transformer.files import flush, remove
+from transformer.files import remove, whole_folder
 from transformer.memory import check_fits, size_of
-from transformer.tensors import check_layout, copy_tensors, layout, named_tensors, read_tensors
+from transformer.tensors import (
+    check_layout,
+    copy_tensors,
+    layout,
+    named_tensors,
+    read_tensors,
+    save_tensors,
+)
 
 if TYPE_CHECKING:
     from transformer.family import DecoderOnly, EncoderOnly
@@ -59,36 +63,20 @@ def save_model(model: "Transformer | DecoderOnly | EncoderOnly", folder: str | P
     Raises ValueError for another class of model, and for a folder that holds anything else;
     OSError, which names the folder, where it cannot be written: what was there then stays.
     """
-    folder, kind = Path(folder), type(model).__name__
+    kind, place = type(model).__name__, Path(folder).absolute()
     if kind not in _HOMES or type(model) is not _class_of(kind):
         raise ValueError(f"model must be one of {tuple(_HOMES)}, got {type(model)}")
-    replaced = folder.exists()
-    if replaced and not _is_ours(folder):
+    if place.exists() and not _is_ours(place):
         raise ValueError(f"folder must be new, empty or a saved model, got {folder}")
     about = {"format": FORMAT, "model": kind, "config": asdict(model.config)}
     drawn = secrets.token_hex(4)
-    temporary, old = (folder.with_name(f".{folder.name}.{drawn}.{end}") for end in ("new", "old"))
-    try:
-        temporary.mkdir(parents=True)
+    temporary, old = (place.with_name(f".{place.name}.{drawn}.{end}") for end in ("new", "old"))
+    with whole_folder(place, temporary, old):
         (temporary / _CONFIG).write_text(json.dumps(about, indent=1), encoding="utf-8")
-        save_file(named_tensors(model), temporary / _WEIGHTS)
-        for name in (_CONFIG, _WEIGHTS):
-            flush(temporary / name)
-        if replaced:
-            os.rename(folder, old)
-        os.rename(temporary, folder)
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            if old.exists() and not folder.exists():
-                os.rename(old, folder)
-            remove(temporary)
-        if isinstance(error, OSError):
-            raise OSError(f"{folder} was not saved: {error}") from error
-        raise
-    flush(folder.parent)
-    if replaced:
+        save_tensors(named_tensors(model), temporary / _WEIGHTS)
+    if old.exists():
         remove(old)
-    return folder
+    return Path(folder)
 
 
 def load_model(folder: str | Path, *, device: torch.device | str = "cpu") -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from transformer.checks import shape_text
@@ -41,6 +42,14 @@ def copy_tensors(tensors: Mapping[str, Tensor], model: nn.Module) -> None:
     with torch.no_grad():
         for name, own in named_tensors(model).items():
             own.copy_(tensors[name])
+
+
+def save_tensors(tensors: Mapping[str, Tensor], file: Path) -> None:
+    """Raises OSError where the file cannot be written, as on a full disk."""
+    try:
+        save_file(dict(tensors), file)
+    except SafetensorError as error:
+        raise OSError(str(error)) from error
 
 
 def layout(file: Path) -> dict[str, Tensor]:

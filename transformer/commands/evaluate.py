@@ -108,21 +108,17 @@ def measure(
     )
     wanted = [line.lower() for line in references] if run.lowercase else references
     n_right = sum(_words(t) == _words(w) for t, w in zip(translations, wanted, strict=True))
-    of_words, of_characters = (
-        score(hypotheses=translations, references=references, lowercase=run.lowercase)
-        for score in (bleu, chrf)
-    )
-    return {
+    results: dict[str, Any] = {
         "sentences": len(pairs),
         "loss": loss,
         "perplexity": math.exp(loss),
         "decoding": str(decoding),
         "exact match": n_right / len(pairs),
-        "BLEU": of_words.score,
-        "BLEU signature": of_words.signature,
-        "chrF": of_characters.score,
-        "chrF signature": of_characters.signature,
     }
+    for name, score in (("BLEU", bleu), ("chrF", chrf)):
+        of = score(hypotheses=translations, references=references, lowercase=run.lowercase)
+        results |= {name: of.score, f"{name} signature": of.signature}
+    return results
 
 
 def print_results(results: Mapping[str, Any]) -> None:

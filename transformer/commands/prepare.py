@@ -1,7 +1,6 @@
 """What ``python -m transformer train`` settles before the first step, or refuses."""
 
 import hashlib
-import json
 import math
 import os
 from typing import NamedTuple
@@ -48,27 +47,21 @@ class Job(NamedTuple):
 def prepare(options: Options, *, rank: int, world_size: int) -> Job:
     """Makes the folder of a run that begins, once nothing is left to be refused."""
     data, folder = options.data, RunFolder(options.out)
-    settled = json.loads(json.dumps(options.settled()))  # as it is read again
-    # first what takes no time: the model's sizes, the memory, and how the run began
-    _check_size(options, _config(options, _FEWEST, _FEWEST))
-    begins = not folder.is_run()
-    if begins:
-        folder.check_new()
-    else:
-        folder.check_options(settled, {f.name: f.default for f, _, _ in flat(options)})
-        if rank == 0:
-            folder.check_alone()
+    begins = _check_at_once(options, folder, rank)
+    # the sentences, which must be those that the run began with, and their vocabulary
     pairs = _read(data, options.course.seed, quiet=rank > 0)
-    settings = Settings(data.lowercase, bool(data.train), _digests(pairs), settled)
+    settings = Settings(data.lowercase, bool(data.train), _digests(pairs), options.settled())
     if not begins:
         folder.check_digests(settings.digests)
     tokenizers = _make_tokenizers(data, pairs["train"]) if begins else folder.tokenizers()
     check_beam_size(options.decoding.beam_size, len(tokenizers[1]))
+    # the model, whose size is known now that the vocabulary is
     config = _config(options, *map(len, tokenizers))
     _check_size(options, config)
     if not begins:
         with torch.device("meta"):  # an outline, whose config is that of the model
             folder.check_model(Transformer(config))
+    # what takes long where there is much to read: the sentences as ids, in batches
     splits = {name: _encode(options, of, tokenizers, name, rank) for name, of in pairs.items()}
     batches = BucketedBatches(
         splits["train"].examples,
@@ -81,12 +74,25 @@ def prepare(options: Options, *, rank: int, world_size: int) -> Job:
     accumulate = options.batches.accumulate
     n_steps = _n_steps(options.course, len(batches), accumulate)
     schedule = _schedule(options.course, config.d_model, n_steps)
+    # and nothing is left to be refused
     seed_everything(options.course.seed)
     model = Transformer(config)
     if begins:
         folder.create(settings, tokenizers)
     steps_per_epoch = math.ceil(len(batches) / accumulate)
     return Job(folder, model, splits, batches, steps_per_epoch, n_steps, schedule)
+
+
+def _check_at_once(options: Options, folder: RunFolder, rank: int) -> bool:
+    """Refuses what can be refused before the sentences are read; whether the run begins."""
+    _check_size(options, _config(options, _FEWEST, _FEWEST))
+    if not folder.is_run():
+        folder.check_new()
+        return True
+    folder.check_options(options.settled(), {f.name: f.default for f, _, _ in flat(options)})
+    if rank == 0:
+        folder.check_alone()
+    return False
 
 
 def _config(options: Options, src_size: int, tgt_size: int) -> TransformerConfig:

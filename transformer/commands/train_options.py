@@ -1,5 +1,6 @@
 """The options of ``python -m transformer train``, in the order in which one would think of them."""
 
+import json
 from dataclasses import dataclass, field, fields, make_dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_type_hints
@@ -181,4 +182,5 @@ class Options:
         their digests instead.
         """
         ends = ("steps", "epochs") if self.course.schedule == "linear" else ()
-        return {f.name: value for f, of, value in flat(self) if f.name in ends or not of.free}
+        kept = {f.name: value for f, of, value in flat(self) if f.name in ends or not of.free}
+        return json.loads(json.dumps(kept))  # as it is read again

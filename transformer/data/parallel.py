@@ -56,21 +56,18 @@ def read_parallel(
             f"in {src_path} and {len(tgt_lines)} in {tgt_path}"
         )
     pairs: list[tuple[str, str]] = []
-    skipped: Counter[str] = Counter()
-    left_out: list[int] = []
+    skipped: dict[int, str] = {}  # which, and why
     for number, lines in enumerate(zip(src_lines, tgt_lines, strict=True), start=1):
         faults = [_fault(line, max_words) for line in lines]
         if faults == [None, None]:
             src, tgt = (line.decode().strip() for line in lines)
             pairs.append((src, tgt))
             continue
-        # of two faults the first is told, and counted
         path, fault = next((p, f) for p, f in zip(paths, faults, strict=True) if f is not None)
         if on_bad == "error":
             raise ValueError(f"{path}, line {number}: {fault}")
-        skipped[fault] += 1
-        left_out.append(number)
-    report = Report(len(pairs), dict(skipped), left_out=tuple(left_out))
+        skipped[number] = fault
+    report = Report(len(pairs), dict(Counter(skipped.values())), left_out=tuple(skipped))
     if not pairs:
         raise ValueError(f"{src_path} and {tgt_path} hold no pair to learn from: {report}")
     return pairs, report

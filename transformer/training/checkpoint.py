@@ -5,21 +5,24 @@ import math
 import os
 import re
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import asdict, dataclass, is_dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from transformer.checks import check_positive
-from transformer.files import flush, remove
+from transformer.files import remove, whole_folder
 from transformer.model import Transformer
 from transformer.saved import check_fields, make_model, read_json
-from transformer.tensors import copy_tensors, difference, named_tensors, read_tensors
+from transformer.tensors import (
+    copy_tensors,
+    difference,
+    named_tensors,
+    read_tensors,
+    save_tensors,
+)
 from transformer.training.moments import named_moments, read_moments, restore_moments
 
 FORMAT = "transformer.training.checkpoint 1"
@@ -40,6 +43,7 @@ def save_checkpoint(
 
     Weights and moments are in safetensors; ``step``, the model's config and ``state``, which must
     be JSON, in state.json. Of the checkpoints in ``run``, the ``keep`` latest and the best stay.
+    One process at a time may save in ``run``: ``fit`` holds its lock while it trains.
 
     Raises OSError, which names the checkpoint; those there are stay then.
     """
@@ -47,22 +51,11 @@ def save_checkpoint(
     run = Path(run)
     final, temporary = run / f"step-{step:08d}", run / f".writing-{os.getpid()}"
     about = {"format": FORMAT, "step": step, "config": _config(model), "state": state}
-    try:
-        _remove_leftovers(run)
-        temporary.mkdir(parents=True)  # which follows no link that is laid there
+    _remove_leftovers(run)
+    with whole_folder(final, temporary):
         (temporary / _FILES[2]).write_text(json.dumps(about), encoding="utf-8")
-        save_file(named_tensors(model), temporary / _FILES[0])
-        save_file(dict(named_moments(model, optimizer)), temporary / _FILES[1])
-        for name in _FILES:
-            flush(temporary / name)
-        os.rename(temporary, final)  # from here on it is there, with all that it holds
-    except BaseException as error:
-        with suppress(OSError):
-            remove(temporary)
-        if isinstance(error, OSError | SafetensorError):  # a full disk, say
-            raise OSError(f"{final} was not saved: {error}") from error
-        raise
-    flush(run)
+        save_tensors(named_tensors(model), temporary / _FILES[0])
+        save_tensors(dict(named_moments(model, optimizer)), temporary / _FILES[1])
     _remove_old(run, keep)
     return final
 
