@@ -109,7 +109,7 @@ def save(name: str, threads: int, results: dict) -> None:
 
 def environment(threads: int) -> dict:
     versions = {}
-    for package in ("torch", "x-transformers", "transformers"):
+    for package in ("torch", "x-transformers", "transformers", "ctranslate2"):
         try:
             versions[package] = version(package)
         except PackageNotFoundError:
