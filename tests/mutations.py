@@ -176,7 +176,8 @@ causal mask left on the CPU | test_fake_cuda.py: causal_mask(tgt.size(1), device
 # decoding/limits.py | test_decoding.py
 length penalty off by one: ((5 + n_tokens) / 6) ⇒ ((6 + n_tokens) / 6)
 length penalty from four: ((5 + n_tokens) / 6) ⇒ ((4 + n_tokens) / 6)
-length penalty by sevenths | test_real_sentences.py -k score: ((5 + n_tokens) / 6) ⇒ ((5 + n_tokens) / 7)
+length penalty by sevenths | test_real_sentences.py -k score: ((5 + n_tokens) / 6) ⇒
+    ((5 + n_tokens) / 7)
 any penalty: if abs(length_penalty) > largest: ⇒ if False:
 padding may be read first: (bos_id == model.pad_id).any() ⇒ False
 padding may be read first, an int: if token == model.pad_id: ⇒ if False:
