@@ -1,4 +1,4 @@
-"""This tree beside another commit of it: a step of ``fit`` and greedy decoding, in turns.
+"""This tree beside another commit of it: a step of ``fit``, greedy and beam search, in turns.
 
 Each tree has a process of its own, which waits while the other works.
 Run: python -m benchmarks.against COMMIT
@@ -19,7 +19,8 @@ import torch
 
 from benchmarks import measure
 
-CASES = ("training, small", "decoding, small", "training, base", "decoding, base")
+KINDS = ("training", "decoding", "beams")
+CASES = tuple(f"{kind}, {size}" for size in ("small", "base") for kind in KINDS)
 STEPS = {"small": 5, "base": 1}
 
 
@@ -27,7 +28,7 @@ def make(case: str) -> Callable[[], object]:
     """What is timed, by the names that the package has had since its first edition."""
     from benchmarks import settings
     from transformer.config import TransformerConfig
-    from transformer.decoding import greedy_decode
+    from transformer.decoding import beam_search, greedy_decode
     from transformer.model import Transformer
     from transformer.training import fit, warmup_schedule
 
@@ -35,12 +36,13 @@ def make(case: str) -> Callable[[], object]:
     s = settings.SETTINGS[name]
     torch.manual_seed(0)
     model = Transformer(getattr(TransformerConfig, name)(s.vocab_size, s.vocab_size))
-    if what == "decoding":
+    if what != "training":
         src, _ = settings.batch(s, 16)
         # a logit of 0 is never the largest, so that every sentence has its full length
         torch.nn.init.zeros_(model.output.weight[settings.EOS_ID])
         ends = {"bos_id": settings.BOS_ID, "eos_id": settings.EOS_ID, "max_len": s.new_tokens}
-        return lambda: greedy_decode(model, src, **ends)
+        search = greedy_decode if what == "decoding" else beam_search
+        return lambda: search(model, src, **ends)
     batch = OneBatch(*settings.batch(s))
     options = {"schedule": warmup_schedule(1e-4, warmup=10), "progress": False}
     return lambda: fit(model, lambda i: batch, n_steps=STEPS[name], **options)

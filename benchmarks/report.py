@@ -7,10 +7,10 @@ from benchmarks import measure
 
 def environment(e: dict) -> str:
     changed = " and changes since" if e["changed_since"] else ""
-    more = "".join(f"{name} {e[name]}, " for name in ("ctranslate2", "joeynmt") if e.get(name))
+    packages = ("torch", "x-transformers", "transformers", "ctranslate2", "joeynmt")
+    versions = ", ".join(f"{package} {e[package]}" for package in packages if e.get(package))
     return (
-        f"{e['device']}, {e['threads']} thread{'s' * (e['threads'] > 1)}, torch {e['torch']}, "
-        f"x-transformers {e['x-transformers']}, transformers {e['transformers']}, {more}"
+        f"{e['device']}, {e['threads']} thread{'s' * (e['threads'] > 1)}, {versions}, "
         f"{e['date']}, commit {e['commit']}{changed}"
     )
 

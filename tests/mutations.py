@@ -218,44 +218,74 @@ the last norm of another eps: (config.d_model, eps=config.norm_eps) ⇒ (config.
 causal mask left on the CPU | test_soft_cuda.py: causal_mask(tgt.size(1), device=tgt.device) ⇒
     causal_mask(tgt.size(1))
 
+# decoding/limits.py | test_decoding.py
+length penalty off by one: ((5 + n_tokens) / 6) ⇒ ((6 + n_tokens) / 6)
+length penalty from four: ((5 + n_tokens) / 6) ⇒ ((4 + n_tokens) / 6)
+length penalty by sevenths | test_real_sentences.py -k score: ((5 + n_tokens) / 6) ⇒
+    ((5 + n_tokens) / 7)
+any penalty: if abs(length_penalty) > largest: ⇒ if False:
+padding may be read first: (bos_id == model.pad_id).any() ⇒ False
+padding may be read first, an int: if token == model.pad_id: ⇒ if False:
+a first token for all in a tensor: if bos_id.shape != (n_sentences,): ⇒ if bos_id.dim() > 1:
+first tokens of the wrong number let through | test_cached_decoding.py:
+    if bos_id.shape != (n_sentences,): ⇒ if bos_id.dim() != 1:
+a true id: if not isinstance(token, int) or isinstance(token, bool): ⇒
+    if not isinstance(token, int):
+filled up with zeros without padding: self.eos_id if pad_id is None else pad_id ⇒ pad_id or 0
+one first token for all | test_cached_decoding.py: device=device) + self.bos_id ⇒
+    device=device) + torch.as_tensor(self.bos_id).flatten()[:1]
+
 # decoding/beams.py | test_decoding.py
-length penalty off by one: ((5 + self.length) / 6) ⇒ ((6 + self.length) / 6)
 beams' caches not reordered:
     rows = beam.gather(1, kept) + K ⇒ rows = torch.arange(K, device=flat.device) + K
 beams' words not reordered: self.tokens.gather(1, beam[ ⇒ self.tokens.gather(1, 0 * beam[
 ended beams go on: log_p.masked_fill(ends, -math.inf).topk(K) ⇒ log_p.topk(K)
 padding beamed as a word: log_p.select(1, self.pad_id).fill_(-math.inf) ⇒ pass
 too few continuations: topk(min(2 * K, K * V)) ⇒ topk(min(K, K * V))
+two ends at once cost a place: topk(min(2 * K, K * V)) ⇒ topk(min(K + 1, K * V))
 half-precision probabilities | test_cached_decoding.py: logits.float().log_softmax ⇒
     logits.log_softmax
-ties go to the later sentence: better = score > self.best_score ⇒ better = score >= self.best_score
-beams that do not exist end: ends = ends & (log_p > -math.inf) ⇒ pass
+ties go to the later sentence: better = score > best_score ⇒ better = score >= best_score
+beams that do not exist end: ends = ends & (log_p > -math.inf)  # ⇒ pass  #
 several ends count as one: ends.sum(dim=1) ⇒ ends.any(dim=1).long()
-one first token for all | test_cached_decoding.py:
-    (self.going.new_zeros(n) + bos_id)[:, None] ⇒ (self.going.new_zeros(n) + bos_id)[0]
+ends behind the first K count: log_p[:, :K], ends[:, :K]) ⇒ log_p[:, :K], ends[:, -K:])
+NaN beams are kept silent: if not self.log_p.eq(self.log_p).all(): ⇒ if False:
+what never ends is lost: endless = self.n_ended[self.going] == 0 ⇒
+    endless = self.n_ended[self.going] < 0
+what has ended and goes on counts twice: endless = self.n_ended[self.going] == 0 ⇒
+    endless = self.n_ended[self.going] >= 0
 beams on the CPU | test_soft_cuda.py: torch.arange(n, device=device)  # (n,) ⇒
     torch.arange(n)  # (n,)
 
 # decoding/search.py | test_decoding.py
-words after <eos>: on = tokens != eos_id ⇒ on = tokens == tokens
+words after <eos>: on = tokens != limits.eos_id ⇒ on = tokens == tokens
 top-p leaves out the last: before >= p ⇒ before + ordered >= p
 top-p takes one too many: before >= p ⇒ before > p
 top-k keeps k + 1: logits.topk(k).values ⇒ logits.topk(k + 1).values
-top-p before top-k: keep_top_p(keep_top_k(logits.float() / temperature, top_k), top_p) ⇒
-    keep_top_k(keep_top_p(logits.float() / temperature, top_p), top_k)
-temperature multiplied: logits.float() / temperature ⇒ logits.float() * temperature
-temperature after what is kept:
-    keep_top_p(keep_top_k(logits.float() / temperature, top_k), top_p) ⇒
-    keep_top_p(keep_top_k(logits.float(), top_k), top_p) / temperature
-padding written as a word:
-    logits.select(1, model.pad_id).fill_(-math.inf)  # padding is not a word ⇒ pass
+top-p before top-k: keep_top_p(keep_top_k(logits, top_k), top_p) ⇒
+    keep_top_k(keep_top_p(logits, top_p), top_k)
+temperature multiplied: keepdim=True)) / temperature ⇒ keepdim=True)) * temperature
+temperature after what is kept: keep_top_p(keep_top_k(logits, top_k), top_p).softmax(dim=-1) ⇒
+    (keep_top_p(keep_top_k(logits * temperature, top_k), top_p) / temperature).softmax(dim=-1)
+a cold sample overflows: (logits - logits.amax(dim=-1, keepdim=True)) / ⇒ logits /
+a temperature below float32: min(max(temperature, COLDEST), HOTTEST) ⇒ min(temperature, HOTTEST)
+a temperature above float32: min(max(temperature, COLDEST), HOTTEST) ⇒ max(temperature, COLDEST)
+padding written as a word: logits.select(1, pad_id).fill_(-math.inf) ⇒ pass
+sampling without its cache: generate(model, src, draw, limits, use_cache=use_cache) ⇒
+    generate(model, src, draw, limits)
+greedy decoding without its cache: logits.argmax(dim=-1), limits, use_cache=use_cache) ⇒
+    logits.argmax(dim=-1), limits)
+beams without their cache: limits, beam_size=beam_size, use_cache=use_cache) ⇒
+    limits, beam_size=beam_size)
+NaN is written in silence: if not are_numbers: ⇒ if False:
+NaN of the last step alone: are_numbers &= ~logits ⇒ are_numbers = ~logits
+NaN is drawn from: if not (shares[:, 0] >= 0).all(): ⇒ if False:
 
 # decoding/steps.py | test_cached_decoding.py
 no step is cached: if use_cache and model.takes_cache else ⇒ if False else
 any model is cached: if use_cache and model.takes_cache else ⇒ if use_cache else
 memory not selected: self.memory, self.tgt = self.memory.select(rows), self.tgt[rows] ⇒
     self.tgt = self.tgt[rows]
-first tokens of the wrong number let through: check_shape(bos_id, len(src), name="bos_id") ⇒ pass
 
 # recurrent/cells.py | test_recurrent.py
 LSTM's gates swapped: i, f, g, o = ⇒ i, f, o, g =
@@ -355,6 +385,7 @@ chrF with pairs of words: CHRF(lowercase=lowercase) ⇒ CHRF(lowercase=lowercase
 alignment of the word before: _is_word(tgt[:, 1:]) & ⇒ _is_word(tgt[:, :-1]) &
 links the wrong way round: {(best_b[t], t) for ⇒ {(t, best_b[t]) for
 sure links not possible: len(a & (p | s)) ⇒ len(a & p)
+infinite weights: not weights.isfinite().all() ⇒ weights.isnan().any()
 
 # data/parallel.py | test_parallel.py
 unequal files not refused: if len(src_lines) != len(tgt_lines): ⇒ if False:
@@ -382,6 +413,17 @@ the bar counts files that are there: for name in names) ⇒ for name in FILES)
 the bar is never silent: {} if progress else ⇒ {} if True else
 the bar is silent where the variable has no say: {"disable": True}  # ⇒ {"disable": False}  #
 
+# book/real_sentences/bootstrap.py | test_real_sentences.py -k 'bootstrap or interval or seed'
+an interval of 90 %: [0.025, 0.975] ⇒ [0.05, 0.95]
+resampled tests of half the size: (n_samples, len(one)) ⇒ (n_samples, len(one) // 2)
+one seed for all: manual_seed(seed) ⇒ manual_seed(0)
+not paired: - bleu_of(other[chosen].sum(dim=1)) ⇒ - bleu_of(other[chosen.flip(0)].sum(dim=1))
+
+# book/real_sentences/candidates.py | test_real_sentences.py -k 'search or word or score'
+unpenalised: key=lambda one: one.score(alpha) ⇒ key=lambda one: one.log_p
+candidates of the sorted sentences: candidates_of[rows[source]] ⇒ candidates_of[source]
+a sentence without a word fails: one: one.score(alpha), default=None) ⇒ one: one.score(alpha))
+
 # decoding/translate.py | test_translate.py
 translations in order of length: zip(rows, tokens.cpu() ⇒ zip(sorted(rows), tokens.cpu()
 cut off after 5 tokens more: src.size(1) + 50 ⇒ src.size(1) + 5
@@ -389,6 +431,7 @@ length penalty not handed on: length_penalty=length_penalty, ⇒
 shortest first: key=lambda i: len(sources[i]), reverse=True ⇒ key=lambda i: len(sources[i])
 beam as wide as you like: if beam_size > tgt_vocab_size: ⇒ if False:
 greedy whatever is asked: if beam_size == 1: ⇒ if True:
+sentences without a word translated: if len(ids) > 1] ⇒ if ids]
 
 # commands/__init__.py | test_command_line.py -k 'in_a_line or traceback or silence or told_once'
 errors of the program in a line: if args.debug or not _is_of_users(error): ⇒ if args.debug:
@@ -491,8 +534,14 @@ one file for both | test_command_line.py -k refused_in_a_line:
 # runtime.py | test_runtime.py
 bfloat16 on old GPUs: >= (8, 0) ⇒ >= (7, 0)
 timer does not wait: torch.cuda.synchronize(self.device) ⇒ pass
-mode not restored: module.training = mode ⇒ pass
-all left in training mode: module.training = mode ⇒ module.training = True
+mode not restored: module.training = _modes.pop(module).training ⇒ _modes.pop(module)
+all left in training mode: module.training = _modes.pop(module).training ⇒
+    module.training = bool(_modes.pop(module))
+the first to leave gives the mode back: if _modes[module].n_evaluating == 0: ⇒
+    if _modes[module].n_evaluating >= 0:
+the last to come notes the mode: _modes.setdefault(module, _Mode(module.training)).n_evaluating ⇒
+    _modes[module] = _Mode(module.training, _modes.get(module, _Mode(True)).n_evaluating);
+    _modes[module].n_evaluating
 evaluated with gradients: with torch.no_grad(): ⇒ with torch.enable_grad():
 evaluated with dropout: model.eval() ⇒ pass
 

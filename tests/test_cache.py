@@ -265,8 +265,8 @@ def test_room_that_was_made_for_more_rows_is_written_to_again():
     (x,) = vectors(S)
     attend, cache = module(), KeyValueCache(S)
     attend(x[:, :2], x[:, :2], x[:, :2], cache=cache)
-    cache.select(torch.tensor([2, 0]))
     room = cache.keys.data_ptr()
+    cache.select(torch.tensor([2, 0]))
     got = attend(x[[2, 0], 2:3], x[[2, 0], 2:3], x[[2, 0], 2:3], cache=cache)
     whole = attend(x, x, x, causal_mask(S))[[2, 0], 2:3]
     assert_close(got, whole, rtol=0, atol=1e-12)

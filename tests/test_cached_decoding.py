@@ -332,7 +332,7 @@ def test_a_first_token_of_its_own_for_each_sentence():
         _, others = beam_search(model, SRC, **{**ends, "bos_id": 5})
         assert (others != log_p).tolist() == [False, True, False]
     for search in (greedy_decode, beam_search):
-        with pytest.raises(ValueError, match=r"bos_id must have shape \(3,\), got \(2,\)"):
+        with pytest.raises(ValueError, match=r"bos_id must be .* shape \(3,\) .* got \(2,\)"):
             search(model, SRC, **{**ENDS, "bos_id": first[:2]})
         with pytest.raises(ValueError, match="bos_id must hold ids from 0 to 24, got 29"):
             search(model, SRC, **{**ENDS, "bos_id": first + 20})

@@ -1,15 +1,19 @@
 import itertools
 import math
+import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
 from torch.testing import assert_close
 
 from tests.unchecked import unchecked
+from transformer.cache import Memory
 from transformer.config import TransformerConfig
 from transformer.decoding import beam_search, greedy_decode, sample
 from transformer.decoding.beams import Beams
-from transformer.decoding.search import keep_top_k, keep_top_p
+from transformer.decoding.limits import Limits
+from transformer.decoding.search import keep_top_k, keep_top_p, search_beams
 from transformer.model import Transformer
 
 V, MAX_LEN = 9, 10
@@ -376,13 +380,168 @@ def test_refuses_options(search, changes, message):
         search(model(), sources(), **IDS, **changes)
 
 
+@pytest.mark.parametrize(
+    ("search", "changes", "message"),
+    [
+        (sample, {"temperature": "1"}, "temperature must be a number, got '1'"),
+        (sample, {"top_p": "0.5"}, "top_p must be a number, got '0.5'"),
+        (beam_search, {"length_penalty": "1"}, "length_penalty must be a number, got '1'"),
+        (beam_search, {"length_penalty": True}, "length_penalty must be a number, got True"),
+        (greedy_decode, {"eos_id": True}, "eos_id must be an integer, got True"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_options_that_are_no_numbers_are_refused(search, changes, message):
+    with pytest.raises(TypeError, match=message):
+        search(model(), sources(), **{**IDS, **changes})
+
+
+@pytest.mark.parametrize("search", [greedy_decode, beam_search, sample])
+@pytest.mark.parametrize(
+    ("bos_id", "message"),
+    [
+        (torch.tensor(1), r"bos_id must be an integer, or have shape \(12,\) .* got \(\)"),
+        (torch.tensor([1] * 11 + [0]), "bos_id must not hold the padding id, got 0"),
+        (torch.tensor([1, 1]), r"bos_id must be an integer, or have shape \(12,\) .* got \(2,\)"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_first_tokens_are_refused(search, bos_id, message):
+    with pytest.raises(ValueError, match=message):
+        search(model(), sources(), **{**IDS, "bos_id": bos_id})
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("length_penalty", [1e308, -1e308, 150.0])
+def test_a_penalty_that_leaves_no_scores_to_compare_is_refused(length_penalty):
+    with pytest.raises(
+        ValueError, match=r"length_penalty must be between -75.39 and 75.39 for a max"
+    ):
+        beam_search(model(), sources(), length_penalty=length_penalty, **IDS)
+    for largest in (-75.0, 75.0):
+        tokens, log_p = beam_search(model(), sources(), length_penalty=largest, **IDS)
+        assert log_p.isfinite().all()
+        assert tokens[:, 0].all()
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_coldest_sample_is_greedy_and_the_hottest_takes_any_token():
+    m, src = model(), sources()
+    greedy = greedy_decode(m, src, **IDS)
+    for coldest in (1e-40, 5e-324):
+        assert torch.equal(sample(m, src, temperature=coldest, **IDS), greedy)
+    g = torch.Generator().manual_seed(0)
+    one = {**IDS, "max_len": 1}
+    hot = sample(m, src.repeat(200, 1), temperature=1e308, generator=g, **one)
+    shares = hot.flatten().bincount(minlength=V) / len(hot)
+    assert_close(shares[1:], torch.full((V - 1,), 1 / (V - 1)), rtol=0, atol=0.04)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("search", [greedy_decode, beam_search, sample])
+@pytest.mark.parametrize("use_cache", [True, False])
+@pytest.mark.parametrize("part", ["output.weight", "tgt_embedding.tokens.weight"])
+def test_weights_that_are_not_finite_are_told(search, use_cache, part):
+    m, src = model(), sources()
+    row = 5 if part == "output.weight" else 1  # one word; what is read first
+    with torch.no_grad():
+        m.get_parameter(part)[row, 0] = math.nan
+    with pytest.raises(ValueError, match="model must give logits that are numbers, got NaN"):
+        search(m, src, use_cache=use_cache, **IDS)
+    with torch.no_grad():
+        m.get_parameter(part)[row, 0] = 0
+    search(m, src, use_cache=use_cache, **IDS)
+
+
+class Chain(torch.nn.Module):
+    """The logits of the next token depend on the last one alone: a row of a table."""
+
+    pad_id, max_len, takes_cache, tgt_vocab_size = None, 20, False, 6
+
+    def __init__(self, logits):
+        super().__init__()
+        self.logits = logits
+
+    def encode(self, src):
+        return Memory(src)
+
+    def decode(self, tgt, memory):
+        return self.logits[tgt]
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_nan_in_a_word_that_is_written_later_is_told_too():
+    logits = torch.zeros(6, 6).fill_diagonal_(0)
+    for token, after in ((1, 3), (3, 4), (4, 5), (5, 2)):
+        logits[token, after] = 5.0
+    ends, src = {"bos_id": 1, "eos_id": 2, "max_len": 6}, torch.tensor([[3], [4]])
+    for search in (greedy_decode, beam_search, sample):
+        torch.manual_seed(0)
+        search(Chain(logits), src, **ends)
+    logits[5, 3] = math.nan
+    for search in (greedy_decode, beam_search):
+        with pytest.raises(ValueError, match="got NaN"):
+            search(Chain(logits), src, **ends)
+    with pytest.raises(ValueError, match="got NaN"):
+        sample(Chain(logits), src, top_k=1, **ends)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_a_model_without_padding_writes_all_ids_and_fills_up_with_ends():
+    logits = torch.zeros(6, 6)
+    for token, after in ((1, 0), (0, 4), (4, 2), (3, 2)):
+        logits[token, after] = 9.0
+    ends, src = (
+        {"bos_id": torch.tensor([1, 3]), "eos_id": 2, "max_len": 6},
+        torch.tensor([[3], [4]]),
+    )
+    for search in (greedy_decode, lambda *a, **k: beam_search(*a, length_penalty=0.0, **k)[0]):
+        assert search(Chain(logits), src, **ends)[:, :3].tolist() == [[0, 4, 2], [2, 2, 2]]
+    zero = {**ends, "bos_id": 0}
+    assert greedy_decode(Chain(logits), src, **zero).tolist() == [[4, 2], [4, 2]]
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("use_cache", [True, False])
+@pytest.mark.parametrize("search", [greedy_decode, beam_search, sample])
+def test_a_cache_is_used_if_asked_for(search, use_cache):
+    m, src = model(), sources()
+    m.decode_next = m.decode = None  # whichever is used raises
+    name = "decode_next" if use_cache else "decode"
+    setattr(m, "decode" if use_cache else "decode_next", lambda *_: pytest.fail("not asked for"))
+    with pytest.raises(TypeError, match="not callable"):
+        search(m, src, use_cache=use_cache, **IDS)
+    assert getattr(m, name) is None
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("search", [greedy_decode, beam_search])
+def test_threads_that_decode_together_leave_the_model_as_it_was(search):
+    m, src = model(), sources(B=4)
+    m.decoder.layers[1].eval()  # on purpose
+    before = {name: module.training for name, module in m.named_modules()}
+    expected = search(m, src, **IDS)
+    inside = threading.Barrier(3)
+    first_encode = m.encode
+
+    def encode(source):  # all three are inside before any goes on; they leave one by one
+        inside.wait(timeout=60)
+        return first_encode(source)
+
+    m.encode = encode
+    with ThreadPoolExecutor(3) as pool:
+        results = list(pool.map(lambda _: search(m, src, **IDS), range(3)))
+    assert {name: module.training for name, module in m.named_modules()} == before
+    for result in results:  # and dropout was off in all of them
+        assert_close(result, expected, rtol=0, atol=0)
+
+
 NEVER = -1e9
 
 
-def beams_of(K, *steps, alpha=0.0, words=5):
+def beams_of(K, *steps, words=5):
     """A search of one sentence through hand-made probabilities: one {word: p} a step, all beams."""
-    ids = {"bos_id": 1, "eos_id": 2, "pad_id": 0}
-    beams = Beams(1, K, max_len=6, length_penalty=alpha, device=torch.device("cpu"), **ids)
+    beams = Beams(1, K, Limits(1, 2, max_len=6), pad_id=0, device="cpu")
     rows = None
     for step in steps:
         logits = torch.full((K, words), NEVER)
@@ -419,3 +578,37 @@ def test_of_two_equally_good_sentences_the_one_found_first_stays():
     tokens, log_p = beams.best()
     assert tokens.tolist() == [[2, 0]]
     assert log_p.exp().item() == pytest.approx(0.5)
+
+
+def test_the_length_penalty_begins_at_five():
+    # log P is -1 with one token and -1.18 with two. The longer one wins from α = ln 1.18 / ln 7/6
+    # on, 1.074; were the 5 a 4, it would win from 0.908 on, with a 6 from 1.240 on.
+    short, long = math.exp(-1.0), math.exp(-1.18)
+    after = long / (1 - short)
+    beams, _ = beams_of(2, {2: short, 3: 1 - short}, {2: after, 4: 1 - after})
+    assert [ended.log_p.tolist() for ended in beams.finish()[:2]] == [
+        [pytest.approx(-1.0, abs=1e-6)],
+        [pytest.approx(-1.18, abs=1e-6)],
+    ]
+    for alpha, length in ((1.0, 1), (1.05, 1), (1.09, 2), (1.1, 2)):
+        tokens, log_p = beams.best(alpha)
+        assert rows(tokens)[0] == [[2], [3, 2]][length - 1], alpha
+        assert log_p.item() == pytest.approx([-1.0, -1.18][length - 1], abs=1e-6)
+
+
+def test_two_beams_that_end_at_once_both_leave_a_place():
+    beams, rows_ = beams_of(3, {3: 0.5, 4: 0.3, 5: 0.2}, {2: 0.6, 3: 0.4}, words=6)
+    assert beams.n_ended.tolist() == [2]  # 0.30 and 0.18 are among the three likeliest
+    assert_close(beams.log_p[0].exp(), torch.tensor([0.20, 0.12, 0.08]))
+    assert rows_.tolist() == [0, 1, 2]
+    assert beams.tokens[0, :, 1:3].tolist() == [[3, 3], [4, 3], [5, 3]]
+
+
+def test_one_search_serves_every_penalty():
+    m, src = model(sharpness=1.0), sources()
+    beams = search_beams(m, src, Limits(**IDS), beam_size=4)
+    for alpha in (-2.0, 0.0, 0.6, 5.0):
+        tokens, log_p = beam_search(m, src, length_penalty=alpha, **IDS)
+        best, best_log_p = beams.best(alpha)
+        assert torch.equal(best, tokens)
+        assert torch.equal(best_log_p, log_p)

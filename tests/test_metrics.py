@@ -255,6 +255,8 @@ BAD = [
     (bad_weights(1, 4, 4), r"weights must have shape \(2, 4, 4\) .* got \(1, 4, 4\)"),
     (bad_weights(2, 4, 4, tgt=TGT[:1]), r"fit src \(2, 4\) and tgt \(1, 5\)"),
     (bad_weights(2, 4, 4, value=math.nan), "weights must be finite, got inf or NaN"),
+    (bad_weights(2, 4, 4, value=math.inf), "weights must be finite, got inf or NaN"),
+    (bad_weights(2, 4, 4, value=-math.inf), "weights must be finite, got inf or NaN"),
     (bad_gold({(0, 0)}), "gold must be as many as weights, got 1 and 2"),
     (bad_gold(set(), set()), "gold must hold at least one link, got none"),
     (

@@ -35,12 +35,51 @@ def test_a_corpus_without_a_run_of_four_has_0():
 
 def test_the_bootstrap_has_the_difference_of_the_whole_and_an_interval_around_it():
     one, other = bleu_counts(REFERENCES, REFERENCES), bleu_counts(WRITTEN, REFERENCES)
-    found = paired_bootstrap(one, other, n_samples=200)
+    lead = paired_bootstrap(one, other, n_samples=200)
     whole = BLEU(force=True).corpus_score(WRITTEN, [REFERENCES]).score
-    assert found.difference == pytest.approx(100 - whole)
-    assert 0 < found.low < found.difference < found.high
-    assert found == paired_bootstrap(one, other, n_samples=200)
-    assert paired_bootstrap(other, one, n_samples=200).high == pytest.approx(-found.low)
+    assert lead.difference == pytest.approx(100 - whole)
+    assert 0 < lead.low < lead.difference < lead.high
+    assert lead == paired_bootstrap(one, other, n_samples=200)
+    assert paired_bootstrap(other, one, n_samples=200).high == pytest.approx(-lead.low)
+
+
+def many_counts(n=400):
+    """Counts of two made-up systems on many sentences, of which one is right more often."""
+    g = torch.Generator().manual_seed(1)
+    total = torch.tensor([12, 11, 10, 9])
+    shares = torch.tensor([0.7, 0.5, 0.35, 0.25])
+    rows = []
+    for more in (1.1, 1.0):
+        right = torch.distributions.Binomial(total.float(), shares * more)
+        torch.manual_seed(int(10 * more))
+        counts = right.sample((n,)).long()
+        lengths = 12 + torch.randint(0, 3, (n, 1), generator=g)
+        rows.append(torch.cat([counts, total.expand(n, 4), lengths, lengths], dim=1))
+    return rows
+
+
+def test_the_interval_holds_the_middle_95_percent_of_as_many_sentences():
+    one, other = many_counts()
+    lead = paired_bootstrap(one, other, n_samples=4000)
+    differences = []
+    g = torch.Generator().manual_seed(99)  # other draws: the same spread
+    for _ in range(4000):
+        chosen = torch.randint(len(one), (len(one),), generator=g)
+        differences.append(bleu_of(one[chosen].sum(0, True)) - bleu_of(other[chosen].sum(0, True)))
+    low, high = torch.cat(differences).quantile(torch.tensor([0.025, 0.975]).double()).tolist()
+    width = high - low
+    assert lead.low == pytest.approx(low, abs=0.06 * width)
+    assert lead.high == pytest.approx(high, abs=0.06 * width)
+    # an interval of 90 % is 16 % narrower, one of half as many sentences 41 % wider
+    assert lead.high - lead.low == pytest.approx(width, rel=0.06)
+
+
+def test_another_seed_draws_other_sentences():
+    one, other = many_counts(40)
+    zero, again, seven = (paired_bootstrap(one, other, n_samples=50, seed=s) for s in (0, 0, 7))
+    assert zero == again
+    assert zero.difference == seven.difference
+    assert zero != seven
 
 
 def test_the_bootstrap_is_paired():
@@ -72,10 +111,17 @@ def translator():
 @pytest.mark.parametrize("alpha", [0.0, 0.6, 2.0, -1.0])
 def test_one_search_gives_what_a_search_with_each_penalty_gives(translator, alpha):
     sources = [*REFERENCES, "the cat", "snow ."]
-    found = candidates(translator[0], sources, *translator[1:], beam_size=3, batch_size=2)
-    assert {len(each) > 1 for each in found} == {True, False}
+    searched = candidates(translator[0], sources, *translator[1:], beam_size=3, batch_size=2)
+    assert {len(some) > 1 for some in searched} == {True, False}
     expected = translate(sources, *translator, beam_size=3, length_penalty=alpha, batch_size=2)
-    assert pick(found, alpha) == expected
+    assert pick(searched, alpha) == expected
+
+
+def test_a_sentence_without_a_word_has_no_candidate_and_stays_empty(translator):
+    sources = ["the cat", "", " "]
+    searched = candidates(translator[0], sources, *translator[1:])
+    assert [len(some) > 0 for some in searched] == [True, False, False]
+    assert pick(searched, 0.6) == translate(sources, *translator)
 
 
 def test_a_score_is_the_log_probability_by_the_length_penalty():

@@ -99,6 +99,22 @@ def test_evaluating_gives_each_module_its_mode_back_even_after_an_error():
     assert torch.is_grad_enabled()
 
 
+def test_the_last_of_overlapping_blocks_gives_the_modes_back():
+    model = two_modes()
+    before = [module.training for module in model.modules()]
+    whole, part = evaluating(model), evaluating(model[1])
+    whole.__enter__()
+    part.__enter__()
+    whole.__exit__(None, None, None)
+    assert model[0].training
+    assert not model[1].training  # of which one block is left
+    part.__exit__(None, None, None)
+    assert [module.training for module in model.modules()] == before
+    with evaluating(model), evaluating(model):
+        assert not any(module.training for module in model.modules())
+    assert [module.training for module in model.modules()] == before
+
+
 def test_timer_measures_its_block_and_nothing_else():
     with Timer(CPU) as timer:
         time.sleep(0.05)

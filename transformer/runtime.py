@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 import torch
@@ -67,6 +67,7 @@ def seed_everything(seed: int) -> None:
     torch.manual_seed(seed)
 
 
+@runtime_checkable
 class HasModes(Protocol):
     """What can be evaluated: a ``torch.nn.Module``, or what decoding knows of one."""
 
