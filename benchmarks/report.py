@@ -6,11 +6,10 @@ from benchmarks import measure
 
 
 def environment(e: dict) -> str:
-    changed = " and changes since" if e["changed_since"] else ""
     return (
-        f"{e['device']}, {e['threads']} thread{'s' * (e['threads'] > 1)}, torch {e['torch']}, "
+        f"{e['processor']}, {e['threads']} thread{'s' * (e['threads'] > 1)}, torch {e['torch']}, "
         f"x-transformers {e['x-transformers']}, transformers {e['transformers']}, "
-        f"{e['date']}, commit {e['commit']}{changed}"
+        f"{e['date']}, commit {e['commit']}"
     )
 
 
