@@ -26,8 +26,8 @@ from what the chapters print. There are three kinds of claims:
 
 "3 seeds" means that the experiment was made from three random starts, and that the sentence held \
 for each of them, or for their average. Some experiments take longer than a page has time for: \
-their claims test results that are stored with the book. `make translators`, `make real-sentences` \
-and `make family` make these results anew.
+their claims test results that are stored with the book. `make experiments` lists them and makes \
+them anew.
 """
 
 
