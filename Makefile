@@ -1,10 +1,10 @@
-# make book · make serve · make test · make mutations · make chapters · make translators · make real-sentences · make family · make lint · make types · make site-check · make pdf · make epub · make rehearsal · make repository URL=…
+# make book · make serve · make test · make mutations · make chapters · make experiments · make lint · make types · make site-check · make pdf · make epub · make rehearsal · make repository URL=…
 # PYTHON names the interpreter that .venv is made from (3.11 or newer); PORT is for make serve.
 PYTHON ?= python3
 PORT ?= 8000
 RUN := .venv/bin/python
 
-.PHONY: book serve test mutations chapters translators real-sentences family lint types site-check pdf epub rehearsal repository clean
+.PHONY: book serve test mutations chapters experiments lint types site-check pdf epub rehearsal repository clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -30,19 +30,10 @@ mutations: .venv/ready
 chapters: .venv/ready
 	@$(RUN) -m tools.chapters $(if $(ALL),--all) $(if $(JOBS),--jobs $(JOBS))
 
-# Trains each chapter's translator with five seeds and stores what it reaches; CHAPTER=N that one's
-# alone, SWEEP=1 chooses the learning rates anew.
-translators: .venv/ready
-	@OMP_NUM_THREADS=1 $(RUN) -m tools.translator_so_far $(if $(CHAPTER),--chapter $(CHAPTER)) $(if $(SWEEP),--sweep)
-
-# Trains the models of chapter 14 that are too many for its page, and stores what they reach; goes on
-# where it was stopped. ONLY=blocks or ONLY=scaling makes one of the two, ANEW=1 forgets the old.
-family: .venv/ready
-	@OMP_NUM_THREADS=1 $(RUN) -m tools.family_runs $(if $(ONLY),--only $(ONLY)) $(if $(ANEW),--anew)
-
-# Trains chapter 11's models on Multi30k, an hour of one core, and stores what they reach; ONLY=name.
-real-sentences: .venv/ready
-	@OMP_NUM_THREADS=1 $(RUN) -m tools.real_sentences $(if $(ONLY),--only "$(ONLY)")
+# Lists the experiments that no page has time for; ONLY=name runs what one lacks, and goes on where
+# it was stopped: ONLY=all every one, CHAPTER=N those arms, ARM=… one, JOBS=N at a time, ANEW=1 anew.
+experiments: .venv/ready
+	@OMP_NUM_THREADS=1 $(RUN) -m tools.experiments $(if $(filter all,$(ONLY)),--all,$(ONLY)) $(if $(ARM),--arm "$(ARM)") $(if $(CHAPTER),--chapter $(CHAPTER)) $(if $(JOBS),--jobs $(JOBS)) $(if $(ANEW),--anew)
 
 lint: .venv/ready
 	$(RUN) -m ruff check .

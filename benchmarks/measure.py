@@ -7,18 +7,16 @@ ratios are what is compared.
 import argparse
 import gc
 import json
-import platform
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from datetime import date
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 import torch
 
+PEERS = ("x-transformers", "transformers", "ctranslate2", "joeynmt")
 RESULTS = Path(__file__).parent / "results"
 ROOT = RESULTS.parent.parent
 
@@ -98,45 +96,19 @@ def show(title: str, cases: dict[str, dict]) -> None:
 
 
 def save(name: str, threads: int, results: dict) -> None:
-    """Adds to what the file holds of other settings; each says where and when it was measured."""
+    """Adds to what the file holds of other settings; each says where and when it was measured.
+
+    That is what the book's experiments say, with the peers' versions; ``threads`` are PyTorch's.
+    """
+    # here, since against.py times older editions of the package, which the book need not fit
+    from transformer_book.experiments.provenance import made
+
     RESULTS.mkdir(exist_ok=True)
     file = RESULTS / f"{name}-{threads}.json"
     stored = json.loads(file.read_text()) if file.exists() else {}
     for setting, result in results.items():
-        stored[setting] = {"environment": environment(threads), **result}
+        stored[setting] = {"environment": made(*PEERS), **result}
     file.write_text(json.dumps(stored, indent=1) + "\n")
-
-
-def environment(threads: int) -> dict:
-    versions = {}
-    for package in ("torch", "x-transformers", "transformers", "ctranslate2", "joeynmt"):
-        try:
-            versions[package] = version(package)
-        except PackageNotFoundError:
-            versions[package] = None
-    return {
-        "device": torch.cuda.get_device_name() if torch.cuda.is_available() else _processor(),
-        "threads": threads,
-        "python": platform.python_version(),
-        **versions,
-        "date": date.today().isoformat(),
-        "commit": _git("rev-parse", "--short", "HEAD"),
-        "changed_since": bool(_git("status", "--porcelain", "transformer")),
-    }
-
-
-def _processor() -> str:
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.machine()
-
-
-def _git(*arguments: str) -> str | None:
-    done = subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True)
-    return done.stdout.strip() if done.returncode == 0 else None
 
 
 def _quartiles(x: np.ndarray) -> list[float]:

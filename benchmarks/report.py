@@ -6,12 +6,10 @@ from benchmarks import measure
 
 
 def environment(e: dict) -> str:
-    changed = " and changes since" if e["changed_since"] else ""
-    packages = ("torch", "x-transformers", "transformers", "ctranslate2", "joeynmt")
-    versions = ", ".join(f"{package} {e[package]}" for package in packages if e.get(package))
+    versions = ", ".join(f"{p} {e[p]}" for p in ("torch", *measure.PEERS) if e.get(p))
     return (
-        f"{e['device']}, {e['threads']} thread{'s' * (e['threads'] > 1)}, {versions}, "
-        f"{e['date']}, commit {e['commit']}{changed}"
+        f"{e['processor']}, {e['threads']} thread{'s' * (e['threads'] > 1)}, {versions}, "
+        f"{e['date']}, commit {e['commit']}"
     )
 
 

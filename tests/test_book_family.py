@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import json
 import math
 
 import numpy as np
@@ -10,9 +9,10 @@ import pytest
 import torch
 from torch import nn
 
-from tools import family_runs
 from transformer.family import DecoderOnly
 from transformer.runtime import default_device
+from transformer_book.experiments.experiment import Plan
+from transformer_book.experiments.runs import Run, Stored, write
 from transformer_book.family import (
     BATCH_TOKENS,
     CHANGES,
@@ -35,6 +35,7 @@ from transformer_book.family import (
     scaling_runs,
     train_on_language,
 )
+from transformer_book.family.experiment import BLOCKS, ENDS, SCALING, learn
 from transformer_book.family.language import N_SYMBOLS
 from transformer_book.family.learning import Training
 from transformer_book.family.models import BASE, count_embedding, count_parameters
@@ -249,24 +250,30 @@ def test_best_sizes_grow_as_the_law_says():
     assert power_of(np.array([1.0, 2.0]), np.array([3.0, 24.0])) == pytest.approx(3)
 
 
-def run_of(lr, seed, excess, **about):
-    on_the_way = {steps: loss + 0.5 for steps, loss in excess.items()}
-    return about | {
-        **{"lr": lr, "seed": seed, "seconds": 2.0 + seed % 2},
-        **{"excess": excess, "on_the_way": on_the_way},
-    }
+def run_of(arm, lr, seed, excess):
+    """A run, with half a nat more on the way."""
+    return Run(
+        arm=arm,
+        sweep=seed >= 100,
+        lr=lr,
+        seed=seed,
+        n_parameters=7,
+        n_steps=max(excess),
+        curve={n: {"excess": x, "on_the_way": x + 0.5} for n, x in excess.items()},
+        seconds=2.0 + seed % 2,
+        code=None,
+        made={},
+    )
 
 
 def test_results_are_those_of_the_rate_that_other_seeds_chose(tmp_path, monkeypatch):
-    about = {"name": "base", "n_parameters": 7, "d_ff": 5}
-    tuned = [run_of(lr, 100, {"9": loss}, **about) for lr, loss in ((1.0, 0.4), (2.0, 0.3))]
-    judged = [run_of(2.0, seed, {"9": 0.5 + seed}, **about) for seed in (0, 1)]
-    other = run_of(1.0, 0, {"9": 0.1}, **about)  # better, but not of the rate that was chosen
-    path = tmp_path / "blocks.json"
-    path.write_text(json.dumps({"runs": [*tuned, *judged, other]}))
-    monkeypatch.setattr(results, "BLOCKS", path)
+    tuned = [run_of("base", lr, 100, {9: loss}) for lr, loss in ((1.0, 0.4), (2.0, 0.3))]
+    judged = [run_of("base", 2.0, seed, {9: 0.5 + seed}) for seed in (0, 1)]
+    other = run_of("base", 1.0, 0, {9: 0.1})  # better, but not of the rate that was chosen
+    monkeypatch.setattr(results, "BLOCKS", tmp_path / "blocks.json")
+    write(results.BLOCKS, Stored({"base": {"d_ff": 5}}, (*tuned, *judged, other)))
     (row,) = block_results.__wrapped__()
-    assert (row.lr, row.n_steps, row.tried) == (2.0, 9, {1.0: 0.4, 2.0: 0.3})
+    assert (row.lr, row.n_steps, row.d_ff, row.tried) == (2.0, 9, 5, {1.0: 0.4, 2.0: 0.3})
     assert (row.excess, row.mean, row.spread) == ((0.5, 1.5), 1.0, (0.5, 1.5))
     assert row.seconds == 2.5
 
@@ -274,16 +281,14 @@ def test_results_are_those_of_the_rate_that_other_seeds_chose(tmp_path, monkeypa
 def test_a_scaling_run_has_the_rate_of_its_length_and_of_the_longest_on_the_way(
     tmp_path, monkeypatch
 ):
-    about = {"d_model": 8, "n_parameters": 7, "n_embedding": 3}
-    runs = [
-        run_of(1.0, 100, {"2": 0.9, "4": 0.3}, **about),
-        run_of(2.0, 100, {"2": 0.8, "4": 0.4}, **about),
-        run_of(1.0, 0, {"2": 0.95, "4": 0.35}, **about),
-        run_of(2.0, 0, {"2": 0.85}, **about),
-    ]
-    path = tmp_path / "scaling.json"
-    path.write_text(json.dumps({"runs": runs}))
-    monkeypatch.setattr(results, "SCALING", path)
+    runs = (
+        run_of("8", 1.0, 100, {2: 0.9, 4: 0.3}),
+        run_of("8", 2.0, 100, {2: 0.8, 4: 0.4}),
+        run_of("8", 1.0, 0, {2: 0.95, 4: 0.35}),
+        run_of("8", 2.0, 0, {2: 0.85}),
+    )
+    monkeypatch.setattr(results, "SCALING", tmp_path / "scaling.json")
+    write(results.SCALING, Stored({"8": {"d_model": 8, "n_embedding": 3}}, runs))
     short, long = scaling_runs.__wrapped__()
     assert (short.lr, short.excess, short.excess_on_the_way) == (2.0, 0.85, 1.45)
     assert (long.lr, long.excess, long.excess_on_the_way) == (1.0, 0.35, 0.85)
@@ -293,67 +298,23 @@ def test_a_scaling_run_has_the_rate_of_its_length_and_of_the_longest_on_the_way(
     assert long.n_non_embedding == 4
 
 
-def pretended(made):
-    """Losses that are lowest at the rate 0.032, after 40 steps at 0.008."""
-
-    def train(config, *, lr, seed, ends, order):
-        assert order == 1
-        made.append((lr, seed, ends))
-        best = {20: 0.032, 40: 0.008}
-        return run_of(lr, seed, {str(n): abs(math.log(lr / best[n])) for n in ends})
-
-    return train
-
-
-def test_rates_are_tried_until_each_best_lies_inside_and_runs_go_on(tmp_path, monkeypatch):
-    made, path = [], tmp_path / "scaling.json"
-    monkeypatch.setattr(family_runs, "train", pretended(made))
-    choices = {"first": (0.008,), "ends": (20, 40), "tuning": (100,), "seeds": range(2)}
-    choices["order"] = 1
-    configs = {"8": BASE.replace(d_model=8)}
-    family_runs.complete(path, configs, **choices)
-    both, short = (20, 40), (20,)
-    assert made == [
-        *((lr, 100, both) for lr in (0.008, 0.004, 0.016)),
-        *((lr, 100, short) for lr in (0.032, 0.064)),
-        *((0.008, seed, both) for seed in range(2)),
-        *((0.032, seed, short) for seed in range(2)),
-    ]
-    stored = json.loads(path.read_text())
-    assert {run["name"] for run in stored["runs"]} == {"8"}
-    assert {run["d_ff"] for run in stored["runs"]} == {256}
-    assert set(stored["made"]) == {"python", "torch", "device", "date", "commit"}
-    before = len(made)
-    family_runs.complete(path, configs, **choices)
-    assert len(made) == before
-    stored["runs"] = [run for run in stored["runs"] if (run["lr"], run["seed"]) != (0.032, 1)]
-    path.write_text(json.dumps(stored))
-    family_runs.complete(path, configs, **choices)
-    assert made[before:] == [(0.032, 1, short)]
-
-
 def test_training_for_the_store_is_the_page_s(monkeypatch):
     monkeypatch.setattr(learning, "WARMUP", 2)
-    found = family_runs.train(scaling_model(8).config, lr=0.02, seed=3, ends=(3, 10), order=1)
-    torch.manual_seed(3)
-    model, _ = train_on_language(scaling_model(8), lr=0.02, seed=3, n_steps=10)
-    assert found["excess"]["10"] == round(excess_loss(model), 5)
-    assert set(found["excess"]) == set(found["on_the_way"]) == {"3", "10"}
-    torch.manual_seed(3)
-    way = Training(scaling_model(8), lr=0.02, seed=3)
+
+    def make():
+        torch.manual_seed(3)
+        return scaling_model(8)
+
+    curve = dict(learn(make, Plan(0.02, 3, (3, 10), sweep=False), order=1))
+    model, _ = train_on_language(make(), lr=0.02, seed=3, n_steps=10)
+    assert curve[10]["excess"] == round(excess_loss(model), 5)
+    assert list(curve) == [3, 10]
+    way = Training(make(), lr=0.02, seed=3)
     way.run(10)
-    assert found["on_the_way"]["10"] == round(excess_loss(way.model), 5)
-    assert found["on_the_way"]["10"] != found["excess"]["10"]
-
-
-def test_the_command_knows_its_experiments(monkeypatch):
-    asked = []
-    monkeypatch.setattr(family_runs, "complete", lambda *given, **choices: asked.append(given))
-    family_runs.main(["--only", "scaling"])
-    family_runs.main([])
-    assert [path.stem for path, _ in asked] == ["scaling", "blocks", "scaling"]
-    assert list(asked[0][1]) == [str(d_model) for d_model in SIZES]
-    assert list(asked[1][1]) == list(CHANGES)
+    assert curve[10]["on_the_way"] == round(excess_loss(way.model), 5)
+    assert curve[10]["on_the_way"] != curve[10]["excess"]
+    alone = dict(learn(make, Plan(0.02, 3, (10,), sweep=False), order=1))
+    assert alone == {10: {"excess": curve[10]["excess"]}}
 
 
 def is_inside(rate, tried):
@@ -361,7 +322,7 @@ def is_inside(rate, tried):
 
 
 def test_what_is_stored_of_the_blocks_is_complete():
-    assert [row.name for row in block_results()] == list(CHANGES)
+    assert [row.name for row in block_results()] == list(CHANGES) == list(BLOCKS.arms())
     for row in block_results():
         config = block_config(row.name)
         assert row.n_parameters == count_parameters(DecoderOnly(config))
@@ -372,13 +333,12 @@ def test_what_is_stored_of_the_blocks_is_complete():
 
 
 def test_what_is_stored_of_the_sizes_is_complete():
-    ends = family_runs.CHOICES["scaling"]["ends"]
     found = {(run.d_model, run.n_tokens // BATCH_TOKENS, run.seed) for run in scaling_runs()}
-    assert found == {(d, n_steps, seed) for d in SIZES for n_steps in ends for seed in range(3)}
-    runs = results.read_runs(results.SCALING)
-    for d_model in SIZES:
-        model, own = scaling_model(d_model), [run for run in runs if run["d_model"] == d_model]
-        assert {run["n_parameters"] for run in own} == {count_parameters(model)}
-        assert {run["n_embedding"] for run in own} == {count_embedding(model)}
-        for n_steps, rate in results.best_rates(own).items():
-            assert is_inside(rate, results.tried(own)[n_steps])
+    assert found == {(d, n_steps, seed) for d in SIZES for n_steps in ENDS for seed in range(3)}
+    for name, arm in SCALING.arms().items():
+        model, runs = scaling_model(int(name)), SCALING.runs(name)
+        assert {run.n_parameters for run in runs} == {count_parameters(model)}
+        assert arm.about["n_embedding"] == count_embedding(model)
+        assert SCALING.wanted(arm, runs) == []
+        for n_steps in ENDS:
+            assert is_inside(SCALING.rate(name, n_steps), SCALING.tried(name, n_steps))

@@ -91,6 +91,21 @@ def test_a_cell_reaches(root, code, reached):
     assert found == sorted(root / "pack" / name for name in expected)
 
 
+@pytest.mark.parametrize(
+    ("code", "reached"),
+    [
+        pytest.param("from pack.shelf import One", SHELF, id="what a name comes from"),
+        pytest.param("from pack.shelf.two import x", SHELF - {"shelf/one.py"} | {"shelf/two.py"},
+                     id="not what an __init__ imports besides"),
+        pytest.param("from pack.late import f", {"late.py", "layers.py"}, id="all of a module"),
+        pytest.param("from pack import train as fit", LOOP, id="a name fetched at first use"),
+    ],
+)  # fmt: skip
+def test_what_can_change_a_name_is_less_than_what_runs(root, code, reached):
+    found = files_behind(imports_of_cell(code), root, ["pack"], as_run=False)
+    assert found == sorted(root / "pack" / name for name in {"__init__.py"} | reached)
+
+
 @cache
 def chapter_imports(path):
     cells = code_cells(nbformat.read(path, as_version=4))

@@ -1,20 +1,23 @@
 """Chapter 11's instruments: one search for every α, the bootstrap, and what is stored."""
 
-import json
 import math
+from dataclasses import replace
 
 import nbformat
 import pytest
 import torch
 from sacrebleu.metrics import BLEU
 
-from tools import real_sentences as tool
 from transformer import Transformer, TransformerConfig
 from transformer.data.text import Vocabulary
 from transformer.decoding.translate import translate
+from transformer_book.experiments.cells import Cells
+from transformer_book.experiments.running import complete
+from transformer_book.real_sentences import experiment
 from transformer_book.real_sentences import results as real_sentences
 from transformer_book.real_sentences.bootstrap import bleu_counts, bleu_of, paired_bootstrap
 from transformer_book.real_sentences.candidates import Candidate, candidates, pick
+from transformer_book.real_sentences.experiment import REAL_SENTENCES
 
 REFERENCES = ["a cat sits on the mat .", "two dogs run in the snow .", "a man sleeps here today ."]
 WRITTEN = ["a cat sits on a mat .", "two dogs run in the snow", "a man is asleep ."]
@@ -162,11 +165,12 @@ def test_both_models_of_the_comparison_had_the_same_seconds():
 
 
 def test_what_is_stored_was_trained_by_the_recipes_of_the_chapter():
-    recipes = tool.names_of(tool.CHAPTER).stored_recipes
+    arms = REAL_SENTENCES.arms()
     rows = real_sentences.all_measured()
-    assert list(recipes) == [row.name for row in rows]
+    assert list(arms) == [row.name for row in rows]
     for row in rows:
-        assert row.recipe == recipes[row.name] | {"peak": row.recipe["peak"]}
+        assert row.recipe == arms[row.name].about["recipe"] | {"peak": row.recipe["peak"]}
+        assert REAL_SENTENCES.wanted(arms[row.name], REAL_SENTENCES.runs(row.name)) == []
 
 
 def test_an_unknown_row_is_refused():
@@ -174,7 +178,7 @@ def test_an_unknown_row_is_refused():
         real_sentences.measured("no such")
 
 
-# The tool
+# The experiment
 
 CELL = """
 from types import SimpleNamespace
@@ -214,9 +218,8 @@ stored_recipes["attention RNN"] = {"peak": 0.1, "steps": 40}  # which adds a wor
 
 
 @pytest.fixture
-def notebook(tmp_path, monkeypatch):
-    """A chapter whose models are a phrase book at one rate, and a place to store rows."""
-    monkeypatch.setattr(tool, "RESULTS", tmp_path / "rows.json")
+def cells(tmp_path, monkeypatch):
+    """A chapter whose models are a phrase book at one rate."""
 
     def by_phrase(sentences, model, *_, **__):
         return [model.translate_as[line] for line in sentences]
@@ -225,49 +228,51 @@ def notebook(tmp_path, monkeypatch):
         return [[Candidate("a", -1.0, 1), Candidate(model.translate_as[line], -1.1, 7)]
                 for line in sentences]  # fmt: skip
 
-    monkeypatch.setattr(tool, "translate", by_phrase)
-    monkeypatch.setattr(tool, "candidates", found)
-    monkeypatch.setitem(tool.RATES, "attention RNN", (0.005,))
+    monkeypatch.setattr(experiment, "translate", by_phrase)
+    monkeypatch.setattr(experiment, "candidates", found)
+    monkeypatch.setitem(experiment.RATES, "attention RNN", (0.005,))
     made = nbformat.v4.new_notebook()
     made.cells = [
         nbformat.v4.new_code_cell(CELL, id="recipe-all"),
         nbformat.v4.new_code_cell("raise SystemExit", id="another"),
     ]
     nbformat.write(made, tmp_path / "11_a_chapter.ipynb")
-    return tmp_path / "11_a_chapter.ipynb"
+    return Cells(tmp_path / "11_a_chapter.ipynb", experiment.PATTERNS)
 
 
-def test_the_tool_sweeps_chooses_on_dev_and_keeps_translations(notebook, tmp_path):
-    assert tool.main(["--keep", str(tmp_path / "kept"), str(notebook)]) == 0
-    rows = json.loads((tmp_path / "rows.json").read_text(encoding="utf-8"))
-    assert [row["name"] for row in rows] == ["Transformer", "attention RNN"]
-    one, other = rows
-    assert one["recipe"]["peak"] == 0.005
-    assert list(one["tried"]) == ["0.0025", "0.005", "0.007", "0.01"]
-    assert [run["seed"] for run in one["runs"]] == [0, 1, 2]
-    assert one["runs"][0]["greedy"]["chrf"] == pytest.approx(100)
-    assert one["runs"][0]["greedy"]["ratio"] == 1
-    assert one["runs"][0]["alpha"] > 0  # which prefers the longer, right one
-    assert [run["against"] for run in one["runs"]] == [None] * 3
-    assert min(other["runs"][1]["against"]) > 10
+@pytest.fixture
+def ran(cells, tmp_path):
+    """All of it, run into a file of its own, with translations kept."""
+    one = replace(
+        REAL_SENTENCES, path=tmp_path / "runs.json", arms=lambda: experiment.arms_of(cells)
+    )
+    assert len(list(complete(one, keep=tmp_path / "kept"))) == 4 + 3 + 3
+    return one
+
+
+def test_the_rate_is_chosen_on_dev_and_translations_are_kept(ran, tmp_path, monkeypatch):
+    monkeypatch.setattr(real_sentences, "RESULTS", ran.path)
+    one, other = real_sentences.all_measured.__wrapped__()
+    assert (one.name, other.name) == ("Transformer", "attention RNN")
+    assert one.recipe == {"peak": 0.005, "steps": 20}
+    assert list(one.tried) == [0.0025, 0.005, 0.007, 0.01]
+    assert [run.seed for run in one.runs] == [0, 1, 2]
+    assert one.runs[0].greedy.chrf == pytest.approx(100)
+    assert one.runs[0].greedy.ratio == 1
+    assert one.runs[0].alpha > 0  # which prefers the longer, right one
+    assert [run.against for run in one.runs] == [None] * 3
+    assert min(other.runs[1].against) > 10
+    assert other.tried == {0.005: other.runs[0].dev_greedy.bleu}
+    assert set(one.made) >= {"python", "torch", "sacrebleu", "device", "date", "commit"}
     kept = (tmp_path / "kept" / "attention-RNN-2.greedy.en").read_text(encoding="utf-8")
     assert kept.splitlines() == ["a dog sleeps in the house now", "a cat sits on the table now"]
 
 
-def test_one_recipe_alone_takes_the_place_of_its_row(notebook, tmp_path, capsys):
-    tool.main([str(notebook)])
-    path = tmp_path / "rows.json"
-    rows = json.loads(path.read_text(encoding="utf-8"))
-    rows[0]["n_parameters"], rows[1]["n_parameters"] = -1, -2
-    path.write_text(json.dumps([*rows, rows[0] | {"name": "gone"}]), encoding="utf-8")
-    tool.main(["--only", "attention RNN", str(notebook)])
-    rows = json.loads(path.read_text(encoding="utf-8"))
-    assert [row["name"] for row in rows] == ["Transformer", "attention RNN"]
-    assert rows[0]["n_parameters"] == -1
-    assert rows[1]["n_parameters"] > 0
-    with pytest.raises(SystemExit):
-        tool.main(["--only", "no such", str(notebook)])
-    assert "--only must be one of ['Transformer', 'attention RNN']" in capsys.readouterr().err
+def test_the_sweep_does_not_meet_the_test(ran):
+    for run in ran.runs("Transformer"):
+        names = set(run.curve[20])
+        assert ("greedy bleu" in names) is not run.sweep
+        assert "dev greedy bleu" in names
 
 
 def test_a_chapter_without_recipes_is_named(tmp_path):
@@ -275,4 +280,4 @@ def test_a_chapter_without_recipes_is_named(tmp_path):
     made.cells = [nbformat.v4.new_code_cell("stored_recipes = {}", id="recipe-none")]
     nbformat.write(made, tmp_path / "11_empty.ipynb")
     with pytest.raises(ValueError, match=r"11_empty\.ipynb must fill stored_recipes"):
-        tool.names_of(tmp_path / "11_empty.ipynb")
+        experiment.arms_of(Cells(tmp_path / "11_empty.ipynb", experiment.PATTERNS))

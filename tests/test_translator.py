@@ -1,7 +1,6 @@
 """The translator so far: what it learns from, how it is judged, what is stored of it."""
 
 import dataclasses
-import json
 import re
 import sys
 
@@ -11,7 +10,6 @@ import pytest
 import torch
 from torch import nn
 
-from tools import translator_so_far
 from tools.chapters import CHAPTERS
 from transformer import Transformer, TransformerConfig
 from transformer.data.batches import make_batch
@@ -19,10 +17,15 @@ from transformer.data.tokens import EOS_ID, PAD_ID
 from transformer.recurrent import AttentionSeq2Seq, Seq2Seq
 from transformer.runtime import default_device
 from transformer_book import translator
+from transformer_book.experiments.experiment import Plan
+from transformer_book.experiments.running import run_one
+from transformer_book.experiments.runs import Run, Stored
+from transformer_book.experiments.runs import write as write_runs
 from transformer_book.translator import (
     SENTENCES,
     Judged,
     corpus,
+    experiment,
     judge,
     learning,
     results,
@@ -32,6 +35,7 @@ from transformer_book.translator import (
     write,
 )
 from transformer_book.translator.data import mirrored_pairs
+from transformer_book.translator.experiment import TRANSLATORS, arms_of, translators
 
 FIELDS = [field.name for field in dataclasses.fields(Judged)]
 
@@ -261,25 +265,38 @@ def test_one_string_is_no_list_of_sentences():
 # What is stored
 
 
-def row(chapter, name, *, control=False, exact=(0.1, 0.2), seconds=(4.0, 6.0)):
-    judged = dict.fromkeys(FIELDS, 0.25)
-    seeds = [
-        {"seed": i, "judged": judged | {"exact": e, "bleu": 34.4}, "seconds": s}
+def row(chapter, name, *, control=False, exact=(0.1, 0.2), seconds=(4.0, 6.0), n_steps=800):
+    """An arm's name, its facts and its runs."""
+    common = {"arm": name, "n_parameters": 91_644, "n_steps": n_steps, "code": None, "made": {}}
+    tried = {0.01: 0.2, 0.02: 0.1}
+    swept = [
+        Run(lr=lr, seed=None, sweep=True, curve={n_steps: {"exact": x}}, seconds=None, **common)
+        for lr, x in tried.items()
+    ]
+    judged = dict.fromkeys(FIELDS, 0.25) | {"bleu": 34.4}
+    runs = [
+        Run(
+            lr=0.01,
+            seed=i,
+            sweep=False,
+            curve={n_steps: judged | {"exact": e}},
+            seconds=s,
+            **common,
+        )
         for i, (e, s) in enumerate(zip(exact, seconds, strict=True))
     ]
-    stored = {"chapter": chapter, "name": name, "control": control, "lr": 0.01, "seeds": seeds}
-    return stored | {"tried": {"0.01": 0.2, "0.02": 0.1}, "n_parameters": 91_644, "made": {}}
+    return name, {"chapter": chapter, "control": control}, [*swept, *runs]
 
 
 @pytest.fixture
 def store(tmp_path, monkeypatch):
     """Stores rows for the time of a test."""
-    path = tmp_path / "results.json"
-    for module in (results, translator_so_far):
-        monkeypatch.setattr(module, "RESULTS", path)
+    path = tmp_path / "translators.json"
+    monkeypatch.setattr(results, "RESULTS", path)
 
     def put(*rows):
-        path.write_text(json.dumps(rows), encoding="utf-8")
+        arms = {name: facts for name, facts, _ in rows}
+        write_runs(path, Stored(arms, tuple(run for _, _, runs in rows for run in runs)))
         results.all_stored.cache_clear()
 
     put(row(1, "a code"), row(1, "a <b>", control=True), row(2, "looking up", exact=(0.5, 0.5)))
@@ -322,7 +339,7 @@ def test_the_table_is_of_five_columns(shown):
 
 
 def test_the_table_says_how_many_steps_where_they_are_others(shown, store):
-    store(row(1, "a code"), row(1, "long", control=True) | {"n_steps": 8000})
+    store(row(1, "a code"), row(1, "long", control=True, n_steps=8000))
     results_so_far(1, controls=True)
     _, usual, longer = shown["text/plain"].splitlines()
     assert usual.startswith("1 a code (92k parameters, 5 s)  ")
@@ -357,27 +374,23 @@ def test_a_model_that_has_learnt_nothing_agrees_with_none_that_has(store):
 
 
 def test_what_is_stored_is_complete():
-    rows = json.loads(results.RESULTS.read_text(encoding="utf-8"))
-    names = [each["name"] for each in rows]
-    assert len(set(names)) == len(names) > 0
-    chapters = [each["chapter"] for each in rows]
-    assert chapters == sorted(chapters)
-    for chapter in set(chapters):
-        controls = [each["control"] for each in rows if each["chapter"] == chapter]
+    rows = results.all_stored()
+    assert len({row.name for row in rows}) == len(rows) > 30
+    for chapter in {row.chapter for row in rows}:
+        controls = [row.control for row in rows if row.chapter == chapter]
         assert controls == [False] + [True] * (len(controls) - 1)
-    for each in rows:
-        assert [seed["seed"] for seed in each["seeds"]] == list(range(5)), each["name"]
-        assert all(seed["seconds"] > 0 and list(seed["judged"]) == FIELDS for seed in each["seeds"])
-        assert set(each["made"]) == {"python", "torch", "device", "date", "commit"}
-        assert each["n_parameters"] > 0
+    for row in rows:
+        runs = TRANSLATORS.finals(row.name)
+        assert [run.seed for run in runs] == list(range(5)), row.name
+        assert all(run.seconds > 0 and set(run.curve[row.n_steps]) == set(FIELDS) for run in runs)
+        assert row.n_parameters > 0
 
 
 def test_the_rate_that_is_stored_is_the_best_and_no_edge_of_the_sweep():
-    for each in json.loads(results.RESULTS.read_text(encoding="utf-8")):
-        tried = {float(lr): exact for lr, exact in each["tried"].items()}
-        assert tried[each["lr"]] == max(tried.values()), each["name"]
-        if tried[each["lr"]] > 0.05:  # else no rate helps
-            assert min(tried) < each["lr"] < max(tried), each["name"]
+    for row in results.all_stored():
+        assert row.tried[row.lr] == max(row.tried.values()), row.name
+        if row.tried[row.lr] > 0.05:  # else no rate helps
+            assert min(row.tried) < row.lr < max(row.tried), row.name
 
 
 # The model of chapter 9
@@ -427,31 +440,28 @@ def test_ten_models_are_stored_and_translate_as_their_row_says():
 
 def test_the_stored_models_are_of_the_kind_that_chapter_9_makes():
     (chapter,) = (path for path in CHAPTERS if path.name.startswith("09_"))
-    make, _ = next(iter(translator_so_far.translators(chapter).values()))
+    make, _ = next(iter(translators(chapter).values()))
     expected = make().config
     for seed in range(10):
         assert translator.trained(seed).config == expected, seed
 
 
-# The tool
+# The experiment
 
 
 @pytest.fixture
 def trained(monkeypatch):
-    """Training takes no time, and the rate 0.008 is the best; rate, seed and steps of each."""
+    """Training takes no time; rate, seed and steps of each."""
     calls = []
-    best = {"lr": 0.0}
 
     def train(model, *, lr, seed, n_steps):
         calls.append((lr, seed, n_steps))
-        best["lr"] = lr
 
     def judged(model, pairs):
-        exact = 0.9 if best["lr"] == 0.008 else 0.5
-        return Judged(exact if pairs is corpus().tuning else 0.75, 0.0, 1.0, 0.0, 0.0)
+        return Judged(0.9 if pairs is corpus().tuning else 0.75, 0.0, 1.0, 0.0, 0.0)
 
-    monkeypatch.setattr(translator_so_far, "train_translator", train)
-    monkeypatch.setattr(translator_so_far, "judge", judged)
+    monkeypatch.setattr(experiment, "train_translator", train)
+    monkeypatch.setattr(experiment, "judge", judged)
     return calls
 
 
@@ -463,98 +473,53 @@ def notebook(path, **cells):
     return path
 
 
-@pytest.fixture
-def chapter(tmp_path):
-    return notebook(
-        tmp_path / "03_a_chapter.ipynb",
-        imports="from torch import nn",
-        another="raise SystemExit",
-        translator_model='translators = {"three": lambda: nn.Linear(2, 2)}',
-        translator_model_controls='translators |= {"a control": lambda: nn.Linear(1, 1)}',
-    )
-
-
-def test_the_tool_sweeps_then_trains_five_and_keeps_the_other_chapters(store, trained, chapter):
-    store(row(1, "a code"), row(1, "a <b>", control=True), row(2, "looking up"), row(3, "three"))
-    assert translator_so_far.main(["--sweep", str(chapter)]) == 0  # whatever rate was stored
-    rows = json.loads(results.RESULTS.read_text(encoding="utf-8"))
-    assert [each["name"] for each in rows] == [
-        "a code",
-        "a <b>",
-        "looking up",
-        "three",
-        "a control",
-    ]
-    three, control = rows[3:]
-    assert (three["lr"], three["control"], control["control"]) == (0.008, False, True)
-    rates = 0.002, 0.003, 0.005, 0.008, 0.012, 0.018
-    assert three["tried"] == {str(lr): 0.9 if lr == 0.008 else 0.5 for lr in rates}
-    assert [seed["judged"]["exact"] for seed in three["seeds"]] == [0.75] * 5
-    assert (three["n_parameters"], control["n_parameters"]) == (6, 2)
-    assert trained[:12] == [(lr, seed, 800) for lr in rates for seed in (100, 101)]
-    assert trained[12:17] == [(0.008, seed, 800) for seed in range(5)]
-    assert three["n_steps"] == 800
-
-
-def test_the_model_of_chapter_9_is_stored_ten_times(store, trained, weights, tmp_path):
-    imports = "from tests.test_translator import small_model"
-    own, other = ("lambda: small_model(0)", "lambda: small_model(1)")
-    made = f"translators = {{'own': ({own}, 900), 'control': ({other}, 900)}}"
-    for chapter in ("08", "09"):
-        path = notebook(
-            tmp_path / f"{chapter}_a_chapter.ipynb", imports=imports, translator_model=made
-        )
-        assert translator_so_far.main([str(path)]) == 0
-        assert weights.WEIGHTS.exists() == (chapter == "09")
-    assert trained[-15:-5] == [(0.008, seed, 900) for seed in range(10)]
-    assert sorted(p.name for p in weights.WEIGHTS.iterdir()) == sorted(
-        f"seed-{seed}.safetensors" for seed in range(10)
-    )
-    assert torch.equal(weights.trained(9).output.weight, small_model(0).output.weight.half())
-
-
-def test_rows_name_the_commit_where_there_is_one(monkeypatch, tmp_path):
-    monkeypatch.setattr(translator_so_far, "ROOT", tmp_path)
-    assert translator_so_far.commit() == "unknown"
-
-
-def test_without_a_sweep_the_stored_rate_is_taken(store, trained, chapter):
-    store(row(3, "three"))
-    assert translator_so_far.main([str(chapter)]) == 0
-    assert trained[:5] == [(0.01, seed, 800) for seed in range(5)]
-    assert stored("three").tried == {0.01: 0.2, 0.02: 0.1}
-    assert len(trained) == 5 + 12 + 5  # the control is new: it is swept
-
-
-def test_an_entry_may_ask_for_other_steps(store, trained, tmp_path):
-    both = '{"one": lambda: nn.Linear(2, 2), "ten times": (lambda: nn.Linear(2, 2), 8000)}'
+def test_arms_are_what_the_chapter_calls_translators(tmp_path):
+    model = "translators = {'three': lambda: nn.Linear(2, 2), 'slow': lambda: Seq2Seq(5, 5)}"
     path = notebook(
         tmp_path / "03_a_chapter.ipynb",
-        imports="from torch import nn",
-        translator_model=f"translators = {both}",
+        imports="from torch import nn\nfrom transformer.recurrent import Seq2Seq",
+        another="raise SystemExit",
+        translator_model=model,
+        translator_model_controls="translators |= {'long': (lambda: nn.Linear(1, 1), 8000)}",
     )
-    store(row(3, "one"))
-    assert translator_so_far.main([str(path)]) == 0
-    assert [n_steps for _, _, n_steps in trained] == [800] * 5 + [8000] * (12 + 5)
-    rows = json.loads(results.RESULTS.read_text(encoding="utf-8"))
-    assert [each["n_steps"] for each in rows] == [800, 8000]
-
-
-def test_only_the_chapter_that_is_asked_for_is_trained(store, trained, chapter, tmp_path, capsys):
     without = notebook(tmp_path / "07_another.ipynb", imports="raise SystemExit")
-    assert translator_so_far.main(["--chapter", "7", str(chapter), str(without)]) == 0
-    assert trained == []
-    with pytest.raises(SystemExit):
-        translator_so_far.main(["--chapter", "4", str(chapter), str(without)])
-    assert "--chapter must be one of [3, 7], got 4" in capsys.readouterr().err
+    arms = arms_of([path, without])
+    assert {name: arm.steps for name, arm in arms.items()} == {
+        "three": (800,), "slow": (800,), "long": (8000,)
+    }  # fmt: skip
+    assert [arm.about["control"] for arm in arms.values()] == [False, True, True]
+    assert {arm.chapter for arm in arms.values()} == {3}
+    assert arms["three"].rates == experiment.RATES
+    assert arms["slow"].rates == experiment.RECURRENT_RATES
 
 
-def test_a_chapter_that_fills_no_translators_is_named(store, tmp_path):
+def test_the_sweep_is_judged_on_the_sentences_to_tune_by(trained):
+    both = [
+        dict(experiment.learn(Counts, Plan(0.008, 100, (800,), sweep=sweep)))
+        for sweep in (True, False)
+    ]
+    assert [points[800]["exact"] for points in both] == [0.9, 0.75]
+    assert both[0][800]["seconds"] >= 0
+    assert trained == [(0.008, 100, 800)] * 2
+
+
+def test_the_model_of_chapter_9_is_kept(trained, weights, store, tmp_path):
+    store(row(9, "own"))
+    path = notebook(
+        tmp_path / "09_a_chapter.ipynb",
+        imports="from tests.test_translator import small_model",
+        translator_model="translators = {'own': (lambda: small_model(0), 900)}",
+    )
+    (arm,) = experiment.kept_arm(path).values()
+    assert (arm.rates, arm.steps) == ((0.01,), (900,))  # the rate that is stored
+    run = run_one("own", arm, Plan(0.01, 7, (900,), sweep=False))
+    assert run.curve[900]["exact"] == 0.75
+    assert torch.equal(weights.trained(7).output.weight, small_model(0).output.weight.half())
+    with pytest.raises(ValueError, match="make must make a Transformer, got a Linear"):
+        list(experiment.learn_and_keep(lambda: nn.Linear(1, 1), Plan(0.1, 0, (9,), sweep=False)))
+
+
+def test_a_chapter_that_fills_no_translators_is_named(tmp_path):
     path = notebook(tmp_path / "03_empty.ipynb", translator_model="translators = {}")
     with pytest.raises(ValueError, match=r"03_empty\.ipynb must fill translators"):
-        translator_so_far.translators(path)
-
-
-def test_recurrent_networks_are_tried_with_higher_rates(trained):
-    translator_so_far.tune(lambda: Seq2Seq(5, 5, d_model=2, hidden_size=2), 800)
-    assert [lr for lr, *_ in trained[::2]] == [0.003, 0.005, 0.01, 0.02, 0.03]
+        arms_of([path])

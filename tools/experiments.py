@@ -83,6 +83,7 @@ def told(run: Run) -> str:
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="make experiments", description=__doc__.splitlines()[0])
     parser.add_argument("names", nargs="*", metavar="NAME", help="run these: " + ", ".join(HOMES))
+    parser.add_argument("--all", action="store_true", help="run all of them")
     parser.add_argument("--arm", action="append", default=[], help="of one experiment, this arm")
     parser.add_argument("--chapter", type=int, help="arms of this chapter alone")
     parser.add_argument("--anew", action="store_true", help="forget what is stored of these arms")
@@ -92,6 +93,7 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.names if name not in HOMES]:
         parser.error(f"NAME must be one of {', '.join(HOMES)}, got {unknown[0]!r}")
+    options.names = list(HOMES) if options.all else options.names
     if options.arm and len(options.names) != 1:
         parser.error(f"--arm must come with one NAME, got {len(options.names)}")
     if options.jobs < 1:

@@ -26,7 +26,7 @@ from what the chapters claim. There are three kinds of claims:
 "3 seeds" means that the experiment was made from three random starts, and that the sentence held \
 for each of them, or for their average; "200 steps", for how long its models were trained. Some \
 experiments take longer than a page has time for: their claims test results that are stored with \
-the book. `make translators`, `make real-sentences` and `make family` make these results anew.
+the book. `make experiments` lists them and makes them anew.
 """
 
 

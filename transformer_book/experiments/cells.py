@@ -5,7 +5,7 @@ import contextlib
 import hashlib
 import io
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -62,9 +62,9 @@ class Cells:
         that they use. Comments, docstrings and layout do not count, nor do data; so the hash is
         another where a number may be, and not where a sentence is.
         """
-        sources = [source for _, source in self.sources()]
-        imports = list(_used(sources)) + [Import(module) for module in modules]
-        return code_of(sources, imports)
+        sources = _with_used_imports([source for _, source in self.sources()])
+        imports = [one for source in sources for one in imports_of_cell(source)]
+        return code_of(sources, [*imports, *(Import(module) for module in modules)])
 
 
 def chapter(number: int, *patterns: str, definitions: tuple[str, ...] = ()) -> Cells:
@@ -93,14 +93,21 @@ def _names(cells: Cells) -> SimpleNamespace:
     return SimpleNamespace(**names)
 
 
-def _used(sources: Iterable[str]) -> Iterator[Import]:
-    """The imports whose names the sources use; those for plots and claims, say, are none."""
+def _with_used_imports(sources: Iterable[str]) -> list[str]:
+    """Without the imports whose names none of the sources uses, such as those for plots."""
     trees = [ast.parse(source) for source in sources]
     names = {node.id for tree in trees for node in ast.walk(tree) if isinstance(node, ast.Name)}
     for tree in trees:
-        for imported in imports_of_cell(ast.unparse(tree)):
-            if not imported.bound or imported.bound in names:
-                yield imported
+        imports = [node for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+        for node in imports:
+            node.names = [alias for alias in node.names if _bound(alias) in names]
+        empty = [node for node in imports if not node.names]
+        tree.body = [node for node in tree.body if node not in empty]
+    return [ast.unparse(tree) for tree in trees]
+
+
+def _bound(alias: ast.alias) -> str:
+    return alias.asname or alias.name.partition(".")[0]
 
 
 @cache

@@ -42,9 +42,9 @@ class Arm:
     """How a model is made and how it learns.
 
     ``make`` makes a new model, after the seed was set. ``learn`` trains it and gives, for each of
-    the plan's ``steps``, what it measured. One rate alone needs no sweep. ``steps``: where the
-    curve is measured; the last is the budget. ``code`` is the hash of all that computes the arm.
-    ``seeds`` are the experiment's, where nothing else is said. ``about``: facts that are stored.
+    the plan's ``steps``, what it measured. ``steps``: where the curve is measured; the last is the
+    budget. ``code`` is the hash of all that computes the arm. ``seeds`` are the experiment's, where
+    nothing else is said. ``about``: facts that are stored.
     """
 
     make: Make
@@ -63,8 +63,8 @@ class Experiment(Results):
 
     ``arms`` is called when something is to be run or listed, as it may run a chapter's cells. With
     ``rate_for_each_step`` each number of steps has a best rate of its own. Without ``widens`` no
-    other rates are tried than those that an arm names. ``seconds`` is what a run is thought to
-    take where none is stored yet.
+    other rates are tried than those that an arm names, and of one there is no sweep. ``seconds`` is
+    what a run is thought to take where none is stored yet.
     """
 
     question: str
@@ -93,8 +93,22 @@ class Experiment(Results):
     def _seeds(self, arm: Arm) -> tuple[int, ...]:
         return self.seeds if arm.seeds is None else arm.seeds
 
+    def _has_sweep(self, arm: Arm) -> bool:
+        return self.widens or len(arm.rates) > 1
+
+    def _is_complete(self, arm: Arm, runs: list[Run]) -> bool:
+        """Whether each best rate lies inside of what was tried, and has all its seeds.
+
+        Then nothing is wanted, even if the definition has got other rates since.
+        """
+        for at in arm.steps if self.rate_for_each_step else arm.steps[-1:]:
+            tried = self._swept(runs, at)
+            if not tried or not min(tried) < self.best(runs, at) < max(tried):
+                return False
+        return not any(self._finals(arm, runs))
+
     def _sweep(self, arm: Arm, runs: list[Run]) -> list[Plan]:
-        if len(arm.rates) == 1:
+        if not self._has_sweep(arm) or self._is_complete(arm, runs):
             return []
         longest = max(arm.steps)
         plans = []
@@ -135,7 +149,7 @@ class Experiment(Results):
         }
 
     def _finals(self, arm: Arm, runs: list[Run]) -> Iterator[Plan]:
-        if len(arm.rates) == 1:
+        if not self._has_sweep(arm):
             best = {max(arm.steps): arm.rates[0]}
         else:
             points = arm.steps if self.rate_for_each_step else (max(arm.steps),)

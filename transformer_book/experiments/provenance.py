@@ -9,9 +9,9 @@ from pathlib import Path
 import torch
 
 from transformer.runtime import default_device
+from transformer_book.experiments.runs import Made
 
 ROOT = Path(__file__).resolve().parents[2]
-Made = dict[str, str | int | None]  # None: not known
 
 
 def made(*packages: str) -> Made:

@@ -113,18 +113,20 @@ class Results:
         return {lr: [_mean(own, name) for name in self._judges] for lr, own in by_rate.items()}
 
     def best(self, runs: Iterable[Run], at: int | None = None) -> float:
-        """The rate with the best marks; where they are equal, the one that was trained further.
+        """The rate with the best marks; of equal ones the middle, or that which was trained on.
 
-        An arm of one rate has no sweep. Raises ValueError where there are no runs.
+        Many are equal where all answers are right; the middle one has most room on both sides. An
+        arm of one rate has no sweep. Raises ValueError where there are no runs.
         """
         runs = list(runs)
-        finals = [run.lr for run in runs if not run.sweep]
-        marks = self.marks(runs, at)
-        if not marks:
-            if not finals:
-                raise ValueError("runs must hold a sweep, or runs of one rate, got none")
-            return finals[0]
-        return max(marks, key=lambda lr: (self._order(marks[lr]), lr in finals))
+        finals = {run.lr for run in runs if not run.sweep}
+        marks = {lr: self._order(found) for lr, found in self.marks(runs, at).items()}
+        if not marks and not finals:
+            raise ValueError("runs must hold a sweep, or runs of one rate, got none")
+        top = max(marks.values(), default=())
+        equal = [lr for lr, order in marks.items() if order == top] or sorted(finals)
+        trained = [lr for lr in equal if lr in finals]
+        return trained[0] if trained else equal[len(equal) // 2]
 
     @property
     def _judges(self) -> tuple[str, ...]:

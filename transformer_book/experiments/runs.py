@@ -23,9 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from transformer.files import replace_file
-from transformer_book.experiments.provenance import Made
 
 SCHEMA = 1
+Made = dict[str, str | int | None]  # where and when; None: not known
 Measures = dict[str, float | None]
 
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from transformer_book.experiments import runs
-from transformer_book.experiments.provenance import Made
 from transformer_book.experiments.results import Results
 from transformer_book.real_sentences.bootstrap import Difference
 
@@ -54,7 +53,7 @@ class Row:
     n_parameters: int
     runs: tuple[Run, ...]
     signatures: tuple[str, str]
-    made: Made
+    made: runs.Made
 
     @property
     def seconds(self) -> float:

@@ -132,5 +132,6 @@ TRAINED = Experiment(
     scale=1.0,
     arms=lambda: kept_arm(next(iter(CHAPTERS.glob(f"{KEPT:02}_*.ipynb")))),
     seeds=tuple(range(10)),
+    widens=False,
     seconds=50.0,
 )

@@ -82,6 +82,7 @@ reach = Experiment(
     measure="last_over_first",
     arms=reach_arms,
     seeds=tuple(range(5)),
+    widens=False,
     seconds=0.1,
 )
 scores = Experiment(

@@ -1,0 +1,558 @@
+"""The one store of experiments: its schema, what is wanted next, running, the plateau, the list."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+
+import nbformat
+import pytest
+import torch
+from torch import nn
+
+from tools import experiments as tool
+from tools.chapters import ROOT
+from transformer_book.experiments import provenance
+from transformer_book.experiments.catalogue import HOMES, experiment
+from transformer_book.experiments.cells import Cells, chapter
+from transformer_book.experiments.experiment import MOST_WIDENED, Arm, Experiment, Plan
+from transformer_book.experiments.learning import along, one_for_each
+from transformer_book.experiments.plateau import plateau
+from transformer_book.experiments.running import complete, forget, run_one, store
+from transformer_book.experiments.runs import Run, Stored, read, write
+
+NAMES = list(HOMES)
+MADE = {"python": "3", "torch": None}
+
+
+def run_of(arm="one", lr=0.1, seed=0, marks=0.5, *, sweep=False, steps=(10,), **more):
+    """A run that was measured ``marks`` after each of the steps."""
+    facts = {"n_parameters": 3, "seconds": 1.0, "code": "c0de", "made": MADE}
+    curve = {n: {"right": marks} for n in steps}
+    return Run(
+        arm=arm, sweep=sweep, lr=lr, seed=seed, n_steps=max(steps), curve=curve, **facts | more
+    )
+
+
+def small_arm(learn=None, *, rates=(0.1, 0.2, 0.4), steps=(10,), code="c0de", chapter=3):
+    def right(make, plan):
+        make()
+        # best at the rate 0.2, whatever the seed
+        yield from ((n, {"right": 1 - abs(math.log2(plan.lr / 0.2)) / 10}) for n in plan.steps)
+
+    return Arm(
+        make=lambda: nn.Linear(2, 1),
+        learn=learn or right,
+        rates=rates,
+        steps=steps,
+        code=code,
+        chapter=chapter,
+    )
+
+
+@pytest.fixture
+def small(tmp_path):
+    """An experiment of one arm that costs nothing."""
+    return Experiment(
+        path=tmp_path / "small.json",
+        question="How?",
+        measure="right",
+        scale=1.0,
+        arms=lambda: {"one": small_arm()},
+    )
+
+
+# The schema
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_what_is_stored_is_whole(name):
+    known = experiment(name)
+    assert known.name == name
+    if not known.path.exists():
+        return
+    whole = json.loads(known.path.read_text(encoding="utf-8"))
+    assert list(whole) == ["schema", "experiment", "arms", "made", "runs"]
+    assert whole["experiment"] == name
+    stored = known.stored()
+    keys = Counter((run.arm, run.sweep, run.lr, run.seed) for run in stored.runs)
+    assert set(keys.values()) == {1}
+    assert {run.arm for run in stored.runs} == set(stored.arms)
+    for run in stored.runs:
+        assert run.n_parameters > 0
+        assert run.n_steps == max(run.curve)
+        assert all(point for point in run.curve.values())
+        assert {"python", "torch", "device", "date", "commit"} <= set(run.made)
+        assert run.code is None or len(run.code) == 16
+        assert known.measure in run.curve[run.n_steps]
+    for arm in stored.arms:
+        assert isinstance(stored.arms[arm]["chapter"], int)
+
+
+def test_a_file_comes_back_as_it_was_written(tmp_path):
+    path = tmp_path / "x.json"
+    other = run_of("two", seed=None, code=None, made={"python": "4", "torch": "2"})
+    stored = Stored({"two": {"chapter": 1}, "one": {"chapter": 2}}, (run_of(), other))
+    write(path, stored)
+    back = read(path)
+    assert back.arms == stored.arms
+    assert back.runs == (other, run_of())  # in the order of the arms
+    assert len(json.loads(path.read_text())["made"]) == 2
+
+
+def test_what_is_no_number_is_null_and_worse_than_any(tmp_path, small):
+    runs = [
+        run_of(lr=lr, seed=100, sweep=True, marks=x)
+        for lr, x in ((0.1, 0.2), (0.2, 0.1), (0.4, math.nan))
+    ]
+    write(small.path, Stored({"one": {}}, tuple(runs)))
+    assert "null" in small.path.read_text()
+    assert math.isnan(small.tried("one")[0.4])
+    assert small.rate("one") == 0.1
+    lower = replace(small, lower_is_better=True)
+    assert lower.rate("one") == 0.2
+    with pytest.raises(ValueError, match="measure must be one of none, after one of 10 steps"):
+        small.runs("one")[2].measured("right")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda whole: whole | {"schema": 2}, "path must be of schema 1, got 2"),
+        (lambda whole: whole["runs"][0].pop("code") and whole, r"differs in \['code'\]"),
+        (lambda whole: whole["runs"][0].update(rate=1) or whole, r"differs in \['rate'\]"),
+    ],
+)
+def test_another_schema_is_refused(tmp_path, change, said):
+    path = tmp_path / "x.json"
+    write(path, Stored({"one": {}}, (run_of(),)))
+    path.write_text(json.dumps(change(json.loads(path.read_text()))))
+    with pytest.raises(ValueError, match=said):
+        read(path)
+
+
+def test_an_arm_that_is_not_stored_is_refused(small):
+    write(small.path, Stored({"one": {}}, (run_of(),)))
+    with pytest.raises(ValueError, match="arm must be one of one, got 'two'"):
+        small.spread("two")
+    write(small.path, Stored({"one": {}}, (run_of(seed=100, sweep=True),)))
+    with pytest.raises(ValueError, match="arm must have runs at its best rate, got none of 'one'"):
+        small.spread("one")
+
+
+# What is wanted
+
+
+def tried(known, arm):
+    """The plans of an arm, in order, each done before the next is asked for."""
+    plans = []
+    runs = []
+    while wanted := known.wanted(arm, runs):
+        plans.append(wanted[0])
+        runs.append(run_one("one", arm, wanted[0]))
+    assert known.n_wanted(arm, runs) == 0
+    return [(plan.lr, plan.seed, plan.steps) for plan in plans]
+
+
+def test_a_sweep_of_one_seed_then_three_at_the_best(small):
+    assert tried(small, small_arm()) == [
+        *((lr, 100, (10,)) for lr in (0.1, 0.2, 0.4)),
+        *((0.2, seed, (10,)) for seed in (0, 1, 2)),
+    ]
+
+
+def test_rates_are_halved_and_doubled_until_the_best_lies_inside(small):
+    rates = [lr for lr, *_ in tried(small, small_arm(rates=(0.8,)))]
+    assert rates == [0.8, 0.4, 0.2, 0.1, 0.2, 0.2, 0.2]
+    fixed = replace(small, widens=False)
+    assert [lr for lr, *_ in tried(fixed, small_arm(rates=(0.4, 0.8)))] == [0.4, 0.8, *[0.4] * 3]
+    assert tried(fixed, small_arm(rates=(0.8,))) == [(0.8, seed, (10,)) for seed in range(3)]
+
+
+def test_a_sweep_that_finds_no_end_stops_and_says_so(small):
+    def greedy(make, plan):
+        yield 10, {"right": plan.lr}
+
+    plans = tried(small, small_arm(greedy, rates=(0.1, 0.2)))
+    assert len(plans) <= 2 + MOST_WIDENED + 1 + 3
+    for lr, seed, _ in plans:
+        store(small, small.arms(), run_of(lr=lr, seed=seed, marks=lr, sweep=seed == 100))
+    assert small.at_edge("one")
+
+
+def test_of_rates_that_are_all_right_the_middle_is_taken(small):
+    def ceiling(make, plan):
+        yield 10, {"right": 0.5 if plan.lr > 0.3 else 1.0}
+
+    arm = small_arm(ceiling, rates=(0.05, 0.1, 0.2, 0.4))
+    assert [lr for lr, *_ in tried(small, arm)][4:] == [0.1] * 3
+
+
+def test_each_number_of_steps_may_have_its_own_rate(small):
+    each = replace(small, rate_for_each_step=True)
+
+    def learn(make, plan):  # short trainings like larger rates
+        best = {20: 0.032, 40: 0.008}
+        yield from ((n, {"right": -abs(math.log(plan.lr / best[n]))}) for n in plan.steps)
+
+    both, short = (20, 40), (20,)
+    assert tried(each, small_arm(learn, rates=(0.008,), steps=both)) == [
+        *((lr, 100, both) for lr in (0.008, 0.004, 0.016)),
+        *((lr, 100, short) for lr in (0.032, 0.064)),
+        *((0.008, seed, both) for seed in range(3)),
+        *((0.032, seed, short) for seed in range(3)),
+    ]
+
+
+def test_two_tuning_seeds_are_averaged_and_both_wanted(small):
+    two = replace(small, tuning_seeds=(100, 101), widens=False)
+    plans = tried(two, small_arm(rates=(0.1, 0.2)))
+    assert [(lr, seed) for lr, seed, _ in plans[:4]] == [
+        (lr, seed) for lr in (0.1, 0.2) for seed in (100, 101)
+    ]
+    runs = [run_of(lr=0.1, seed=s, marks=x, sweep=True) for s, x in ((100, 0.0), (101, 1.0))]
+    write(small.path, Stored({"one": {}}, tuple(runs)))
+    assert two.tried("one") == {0.1: 0.5}
+
+
+def test_a_longer_budget_is_wanted_anew(small):
+    runs = [run_of(lr=lr, seed=100, sweep=True) for lr in (0.1, 0.2, 0.4)]
+    longer = small_arm(steps=(10, 20))
+    assert {plan.steps for plan in small.wanted(longer, runs)} == {(20,)}
+
+
+def test_a_mean_of_seeds_that_are_not_known_stands_for_all(small):
+    runs = [
+        run_of(lr=lr, seed=None, marks=x, sweep=True)
+        for lr, x in ((0.1, 0.1), (0.2, 0.3), (0.4, 0.2))
+    ]
+    assert {plan.sweep for plan in small.wanted(small_arm(), runs)} == {False}
+
+
+# The plateau
+
+
+def curves(*rows, steps=(0, 100, 200, 300)):
+    return [
+        {n: None if x is None else float(x) for n, x in zip(steps, row, strict=True)}
+        for row in rows
+    ]
+
+
+@pytest.mark.parametrize(
+    ("rows", "ends"),
+    [
+        pytest.param([(0, 0.5, 0.9, 0.905), (0, 0.6, 0.9, 0.9)], "flat", id="flat"),
+        pytest.param([(0, 0.5, 0.8, 0.9), (0, 0.6, 0.8, 0.9)], "moving", id="moving"),
+        pytest.param([(0, 0.5, 0.9, 0.8), (0, 0.6, 0.9, 0.8)], "moving", id="getting worse"),
+        pytest.param([(0, 0.5, 0.7, 0.9), (0, 0.6, 0.9, 0.7)], "moving", id="noisy"),
+        pytest.param([(0.5, 0.51, 0.5, 0.5), (0.5, 0.49, 0.5, 0.51)], "flat", id="never learns"),
+        pytest.param([(0, 0.5, 0.9, 0.9)], "unknown", id="one seed"),
+        pytest.param([(0, 0.5, 0.9, None), (0, 0.6, 0.9, 0.9)], "unknown", id="no number"),
+    ],
+)
+def test_a_plateau_is_told_from_a_slope_and_from_noise(rows, ends):
+    assert plateau(curves(*rows), scale=1.0) == ends
+
+
+def test_the_last_third_is_asked_and_the_untrained_model_is_not():
+    early = curves((0, 0.1, 0.9, 0.9), (0, 0.1, 0.9, 0.9), steps=(0, 100, 250, 300))
+    assert plateau(early, scale=1.0) == "moving"  # 250 is in the last third: 100 is asked
+    assert plateau(curves((0, 0.9), (0, 0.9), steps=(0, 300)), scale=1.0) == "unknown"
+    assert plateau([]) == "unknown"
+
+
+def test_without_a_scale_the_range_of_the_curve_counts():
+    small = curves((3.0, 2.90, 2.81, 2.80), (3.0, 2.90, 2.81, 2.80))
+    assert plateau(small) == "moving"  # 0.01 of 0.2
+    assert plateau(small, scale=3.0) == "flat"
+    loud = curves((3.0, 1.0, 0.51, 0.50), (3.0, 1.0, 0.51, 0.50))
+    assert plateau(loud) == "flat"
+
+
+def test_an_experiment_is_asked_for_its_plateau(small):
+    slow = [
+        replace(run_of(seed=s), n_steps=30, curve={n: {"right": n / 30} for n in (10, 20, 30)})
+        for s in (0, 1)
+    ]
+    write(small.path, Stored({"one": {}}, tuple(slow)))
+    assert small.plateau("one") == "moving"
+    assert not small.flat("one")
+    level = [replace(r, curve={n: {"right": 0.9} for n in (10, 20, 30)}) for r in slow]
+    write(small.path, Stored({"one": {}}, tuple(level)))
+    assert small.flat("one")
+
+
+# Curves
+
+
+def test_a_curve_along_one_training_is_that_of_shorter_ones():
+    def at(steps):
+        torch.manual_seed(0)
+        model, x = nn.Linear(2, 1), torch.tensor([[1.0, 2.0]])
+        plan = Plan(0.1, 0, steps, sweep=False)
+        return along(
+            lambda step: model(x).square().sum(),
+            model.parameters(),
+            lambda: {"out": model(x).item()},
+            plan,
+        )
+
+    curve = at((0, 2, 5))
+    assert list(curve) == [0, 2, 5]
+    assert len({point["out"] for point in curve.values()}) == 3
+    assert curve[2] == at((2,))[2]
+
+
+def test_one_training_for_each_number_of_steps():
+    made = []
+    plan = Plan(0.1, 0, (2, 5), sweep=False)
+    points = one_for_each(
+        lambda: made.append(1) or nn.Linear(1, 1), plan, lambda model, n: {"right": n}
+    )
+    assert dict(points) == {2: {"right": 2}, 5: {"right": 5}}
+    assert len(made) == 2
+
+
+def test_a_run_knows_what_it_was_made_from(small):
+    seen = []
+
+    def learn(make, plan):
+        seen.append(make().weight.tolist())
+        yield 10, {"right": 1.0}
+
+    run = run_one("one", small_arm(learn, code="abc"), Plan(0.1, 7, (10,), sweep=False))
+    torch.manual_seed(7)
+    assert seen == [nn.Linear(2, 1).weight.tolist()]
+    assert (run.code, run.n_parameters, run.n_steps) == ("abc", 3, 10)
+    assert run.made == provenance.made()
+    assert {"python", "torch", "device", "processor", "threads", "date", "commit"} == set(run.made)
+    timed = small_arm(lambda make, plan: [(10, {"right": 1.0, "seconds": 42.0})])
+    run = run_one("one", timed, Plan(0.1, 7, (10,), sweep=False))
+    assert (run.seconds, run.curve) == (42.0, {10: {"right": 1.0}})
+
+
+def test_a_recipe_that_leaves_out_a_point_is_refused():
+    arm = small_arm(lambda make, plan: [(10, {"right": 1.0})])
+    with pytest.raises(ValueError, match=r"after \(10, 20\) steps, got none after \[20\]"):
+        run_one("one", arm, Plan(0.1, 0, (10, 20), sweep=False))
+
+
+def test_outside_of_a_repository_there_is_no_commit(monkeypatch, tmp_path):
+    monkeypatch.setattr(provenance, "ROOT", tmp_path)
+    assert provenance.commit() is None
+    assert provenance.made("no-such-package")["no-such-package"] is None
+
+
+# Running
+
+
+def test_what_is_done_is_not_done_again_and_what_is_forgotten_is(small):
+    assert len(list(complete(small))) == 6
+    assert list(complete(small)) == []
+    forget(small, ["one"])
+    assert read(small.path).runs == ()
+    assert len(list(complete(small))) == 6
+    two = replace(small, arms=lambda: {"two": small_arm(), "one": small_arm()})
+    assert {run.arm for run in complete(two, only=["two"])} == {"two"}
+    assert list(read(two.path).arms) == ["two", "one"]  # as they are defined
+
+
+SCRIPT = """
+import sys, time
+from pathlib import Path
+from torch import nn
+from transformer_book.experiments.experiment import Arm, Experiment
+from transformer_book.experiments.running import complete
+
+here = Path(sys.argv[1])
+
+def learn(make, plan):
+    with (here / "begun").open("a") as file:
+        file.write(f"{plan.sweep} {plan.lr} {plan.seed}\\n")
+    time.sleep(float(sys.argv[2]))
+    yield 10, {"right": -abs(plan.lr - 0.2)}
+
+arm = Arm(make=lambda: nn.Linear(2, 1), learn=learn, rates=(0.1, 0.2, 0.4), steps=(10,),
+          code="c", chapter=1)
+one = Experiment(path=here / "runs.json", question="", measure="right", arms=lambda: {"one": arm})
+for run in complete(one):
+    print(run.lr, run.seed, flush=True)
+"""
+
+
+def started(folder, seconds):
+    (folder / "script.py").write_text(SCRIPT)
+    return subprocess.Popen(
+        [sys.executable, folder / "script.py", folder, str(seconds)],
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path):
+    first = started(tmp_path, 0.5)
+    assert first.stdout.readline() == "0.1 100\n"
+    begun = tmp_path / "begun"
+    while len(begun.read_text().splitlines()) < 2:  # the second has begun
+        time.sleep(0.01)
+    first.send_signal(signal.SIGKILL)
+    first.wait(timeout=60)
+    first.stdout.close()
+    assert [run.lr for run in read(tmp_path / "runs.json").runs] == [0.1]
+    out, _ = started(tmp_path, 0).communicate(timeout=300)
+    assert out.split("\n")[:2] == ["0.2 100", "0.4 100"]
+    assert Counter(begun.read_text().splitlines())["True 0.1 100"] == 1
+    assert Counter(begun.read_text().splitlines())["True 0.2 100"] == 2  # the one that was killed
+    assert len(read(tmp_path / "runs.json").runs) == 6
+
+
+def test_two_processes_share_the_work_and_do_nothing_twice(tmp_path):
+    both = [started(tmp_path, 0.3) for _ in range(2)]
+    for process in both:
+        process.communicate(timeout=300)
+        assert process.returncode == 0
+    assert set(Counter((tmp_path / "begun").read_text().splitlines()).values()) == {1}
+    assert len(read(tmp_path / "runs.json").runs) == 6
+
+
+# A chapter's cells, and the hash of what computes a number
+
+
+def notebook(path, **cells):
+    made = nbformat.v4.new_notebook()
+    for name, source in cells.items():
+        made.cells.append(nbformat.v4.new_code_cell(source, id=name.replace("_", "-")))
+    nbformat.write(made, path)
+    return path
+
+
+PARTS = {
+    "imports": "from transformer.masks import causal_mask\nfrom transformer_book import claim",
+    "model": "def model():  # a comment\n    return causal_mask(3)",
+    "train": "def learn(x):\n    return x\n\nlearned = learn(1 / 0)",
+    "another": "raise SystemExit",
+}
+
+
+def cells_of(path, **changes):
+    return Cells(notebook(path, **PARTS | changes), ("imports*", "mod?l"), ("train",))
+
+
+def test_cells_are_run_and_of_some_only_what_they_define(tmp_path, capsys):
+    names = cells_of(tmp_path / "03_x.ipynb", model="print('loud')\ntwo = 2").names()
+    assert names.two == 2
+    assert names.learn(5) == 5
+    assert not hasattr(names, "learned")
+    assert capsys.readouterr().out == ""
+
+
+def test_a_hash_is_of_what_computes_and_not_of_how_it_is_written(tmp_path):
+    def code(**changes):
+        return cells_of(tmp_path / "03_x.ipynb", **changes).code()
+
+    before = code()
+    assert code(model='def model():\n    """Words."""\n    return causal_mask( 3 )') == before
+    assert code(train=PARTS["train"].replace("1 / 0", "2 / 0")) == before
+    assert code(another="pass") == before
+    assert code(imports=PARTS["imports"].replace("claim", "show")) == before  # used by neither
+    assert code(model="def model():\n    return causal_mask(4)") != before
+    assert code(train="def learn(x):\n    return x + 1") != before
+    assert code(imports="from transformer.masks import causal_mask as causal_mask\nimport math")
+    assert cells_of(tmp_path / "03_x.ipynb").code("transformer.layers") != before
+
+
+def test_a_chapter_that_is_not_there_is_refused():
+    assert chapter(8, "translator-model*").path.name.startswith("08_")
+    with pytest.raises(ValueError, match=r"number must be that of a notebook in .*, got 77"):
+        chapter(77)
+
+
+def test_an_unknown_experiment_is_refused():
+    with pytest.raises(ValueError, match=r"name must be one of translators, .* got 'no such'"):
+        experiment("no such")
+
+
+# The tool
+
+
+@pytest.fixture
+def listed(small, monkeypatch):
+    """The tool knows the small experiment alone."""
+    monkeypatch.setattr(tool, "HOMES", {"small": ""})
+    monkeypatch.setattr(tool, "experiment", lambda name: small)
+    return small
+
+
+def test_the_list_tells_what_is_done_and_what_is_wanted(listed, capsys):
+    tool.main([])
+    assert capsys.readouterr().out == (
+        "small: How? 0 of 6 runs, about 0.1 hours to go\n    one: 0 of 6 runs\n"
+    )
+    tool.main(["small"])
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 6
+    assert lines[0].startswith("small: one, sweep, rate 0.1, seed 100, 10 steps: right 0.9; ")
+    tool.main(["--list", "small"])
+    assert capsys.readouterr().out == (
+        "small: How? 6 of 6 runs\n    one: 6 of 6 runs, right 1 to 1 after 10 steps, "
+        "flat or moving is not known, rate 0.2\n"
+    )
+
+
+def test_the_list_tells_what_is_stale_moving_and_at_an_edge(listed, capsys):
+    runs = [run_of(lr=lr, seed=100, sweep=True, steps=(30,), marks=lr) for lr in (0.1, 0.2)]
+    curve = {n: {"right": n / 30} for n in (10, 20, 30)}
+    runs += [
+        replace(run_of(lr=0.2, seed=s, code=code), n_steps=30, curve=curve)
+        for s, code in ((0, "0ld"), (1, None), (2, "c0de"))
+    ]
+    write(listed.path, Stored({"one": {}, "gone": {}}, (*runs, run_of("gone"))))
+    tool.main(["--list"])
+    out = capsys.readouterr().out
+    for part in ("still moving", "rate 0.2 at the edge", "1 stale", "code not known of 1"):
+        assert part in out
+    assert out.endswith("    no longer defined: gone\n")
+
+
+def test_the_tool_forgets_when_asked_and_takes_one_chapter(listed, capsys):
+    tool.main(["small"])
+    tool.main(["small", "--chapter", "4"])
+    tool.main(["small"])
+    assert len(capsys.readouterr().out.splitlines()) == 6
+    tool.main(["small", "--anew", "--arm", "one"])
+    assert len(capsys.readouterr().out.splitlines()) == 6
+    tool.main(["--chapter", "4"])
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["huge"], "NAME must be one of small, got 'huge'"),
+        (["small", "--arm", "two"], "--arm must be one of small's arms, got 'two'"),
+        (["--arm", "one"], "--arm must come with one NAME, got 0"),
+        (["small", "--jobs", "0"], "--jobs must be at least 1, got 0"),
+    ],
+)
+def test_wrong_orders_are_refused(listed, capsys, arguments, said):
+    with pytest.raises(SystemExit):
+        tool.main(arguments)
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "real_sentences"])
+def test_every_arm_can_be_made(name):
+    arms = experiment(name).arms()
+    assert arms
+    for arm in arms.values():
+        assert sum(p.numel() for p in arm.make().parameters()) > 0
+        assert arm.steps == tuple(sorted(arm.steps))
+        assert arm.rates == tuple(sorted(arm.rates))
+        assert len(arm.code) == 16
