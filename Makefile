@@ -35,9 +35,16 @@ chapters: .venv/ready
 experiments: .venv/ready
 	@OMP_NUM_THREADS=1 $(RUN) -m tools.experiments $(if $(filter all,$(ONLY)),--all,$(ONLY)) $(if $(ARM),--arm "$(ARM)") $(if $(CHAPTER),--chapter $(CHAPTER)) $(if $(JOBS),--jobs $(JOBS)) $(if $(ANEW),--anew)
 
-lint: .venv/ready
+# Python, then JavaScript and CSS; `node_modules/.bin/biome check --write` mends what can be mended.
+lint: .venv/ready node_modules/.package-lock.json
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
+	node_modules/.bin/biome ci --error-on-warnings
+
+node_modules/.package-lock.json: package-lock.json
+	@command -v npm >/dev/null || { echo "make lint needs npm (Node.js 18 or newer) for Biome: https://nodejs.org"; exit 1; }
+	@npm ci --silent --no-audit --no-fund --ignore-scripts
+	@touch $@
 
 # Checks that the front door's types accept what is right and refuse what is wrong.
 types: .venv/ready
@@ -61,7 +68,7 @@ repository: .venv/ready
 	@$(RUN) -m tools.repository "$$URL"
 
 clean:
-	rm -rf _build .venv .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	rm -rf _build .venv node_modules .pytest_cache .ruff_cache .mypy_cache .hypothesis
 
 .venv/ready: requirements.txt pyproject.toml tools/setup.sh
 	@PYTHON="$(PYTHON)" sh tools/setup.sh

@@ -11,7 +11,7 @@ from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.data.tokens import BOS_ID, EOS_ID
 from transformer.model import Transformer
 from transformer.multihead import record_attention
-from transformer_book import figures
+from transformer_book.drawings.colours import style_sheet
 from transformer_book.explorer import Explored, explore, from_model
 from transformer_book.explorer.explored import TITLES
 from transformer_book.explorer.page import SCALE
@@ -150,10 +150,9 @@ def test_nothing_is_loaded_and_six_sentences_are_small():
     assert len(html.encode()) < 200_000
 
 
-def test_colours_are_the_figures():
-    html = explore([cat()]).data
-    for name in re.findall(r"var\(--(blue|orange|sky)\)", html):
-        assert f"--{name}: {getattr(figures, name.upper())};" in html
+def test_colours_are_the_drawings():
+    sheet = json.dumps(style_sheet("section", "section.dark"))[1:-1]
+    assert sheet in explore([cat()]).data
 
 
 def test_weights_of_half_precision_and_with_gradients_are_taken():

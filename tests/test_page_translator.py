@@ -1,6 +1,7 @@
 """The translator in the page against PyTorch: the same numbers, sentences and words."""
 
 import base64
+import math
 import unicodedata
 from collections import Counter
 from itertools import pairwise
@@ -475,8 +476,14 @@ def kinds_of_words():
     return kinds | {adjective.english: adjective.kinds for adjective in ADJECTIVES}
 
 
-@pytest.mark.usefixtures("unchecked")
-def test_sentences_by_chance_have_no_two_neighbours_that_the_grammar_does_not_have(grammar):
+@pytest.fixture(scope="module")
+def many():
+    """Sentences of the grammar, as many as show almost all pairs of words."""
+    with unchecked():
+        return grammar_pairs(24_000, seed=9) + grammar_pairs(1_000, seed=9, split="test")
+
+
+def test_sentences_by_chance_have_no_two_neighbours_that_the_grammar_does_not_have(grammar, many):
     call = """() => {
         const random = numbers.generator(1);
         return Array.from({ length: 500 }, () => rules.random(random));
@@ -487,18 +494,48 @@ def test_sentences_by_chance_have_no_two_neighbours_that_the_grammar_does_not_ha
     def neighbours(sentence):
         return set(pairwise(["<bos>", *(kinds.get(word, word) for word in sentence), "<eos>"]))
 
-    pairs = grammar_pairs(24_000, seed=9) + grammar_pairs(1_000, seed=9, split="test")
-    known = set().union(*(neighbours(pair.source) for pair in pairs))
+    known = set().union(*(neighbours(pair.source) for pair in many))
     assert [" ".join(s) for s in drawn if not neighbours(s) <= known] == []
     assert len({*map(tuple, drawn)}) > 450
     complete = "(sentences) => sentences.every((words) => rules.next(words).complete)"
     assert grammar.evaluate(complete, drawn)
 
 
-@pytest.mark.usefixtures("unchecked")
-def test_words_that_never_meet_in_training_are_told_from_those_that_do(grammar):
-    pairs = grammar_pairs(24_000, seed=9) + grammar_pairs(1_000, seed=9, split="test")
-    met = sorted(set().union(*(pairwise(pair.source) for pair in pairs)))
+def shares(sentences):
+    """How often a sentence has what the grammar has odds for."""
+    features = {
+        "not": lambda words: "not" in words,
+        "never": lambda words: "never" in words,
+        "adverb": lambda words: {"often", "always", "really"} & {*words},
+        "pronoun": lambda words: words[0] in {"i", "you", "he", "she", "we", "they"},
+        "the": lambda words: words[0] == "the",
+        "a": lambda words: words[0] == "a",
+        "an": lambda words: words[0] == "an",
+        "some": lambda words: words[0] == "some",
+        "these": lambda words: words[0] == "these",
+        "be": lambda words: {"am", "is", "are"} & {*words},
+        "felt": lambda words: words[-1] in {"hungry", "thirsty", "right"},
+        "place": lambda words: {"in", "near", "behind", "next"} & {*words},
+        "colour": lambda words: {"red", "white", "black"} & {*words},
+    }
+    return {name: sum(map(bool, map(has, sentences))) for name, has in features.items()}
+
+
+def test_sentences_by_chance_are_as_often_of_each_kind_as_the_grammars(grammar, many):
+    call = """(n) => {
+        const random = numbers.generator(2);
+        return Array.from({ length: n }, () => rules.random(random));
+    }"""
+    ours = [sentence.split() for sentence in grammar.evaluate(call, 6_000)]
+    theirs = shares([[*pair.source] for pair in many[:24_000]])
+    for name, times in shares(ours).items():
+        p = theirs[name] / 24_000
+        deviation = math.sqrt(p * (1 - p) * (1 / 6_000 + 1 / 24_000))
+        assert abs(times / 6_000 - p) < 4 * deviation, name
+
+
+def test_words_that_never_meet_in_training_are_told_from_those_that_do(grammar, many):
+    met = sorted(set().union(*(pairwise(pair.source) for pair in many)))
     call = "(pairs) => pairs.filter(([a, b]) => !rules.joins(a, b))"
     assert grammar.evaluate(call, [list(each) for each in met]) == []
     never = [

@@ -10,26 +10,31 @@ import pytest
 from tools.chapters import ROOT
 from transformer.data.grammar.vocabularies import SOURCE_WORDS, TARGET_WORDS
 from transformer.data.tokens import SPECIALS
+from transformer_book.translator.data import MAX_LEN
 from website.checks.site_check import serve
 from website.extensions.page_parts import (
+    ELEMENTS,
     FOLDER,
     FROM_A_FILE,
     IMPORTED,
-    NUMBERS,
     PARTS,
     SHARED,
     SITE,
     preloads,
 )
-from website.extensions.translator_files import STORED, english_grammar, translator_words
+from website.extensions.translator_files import EXAMPLES, STORED, english_grammar
 
 SETTINGS = f"""
 import sys
 sys.path.insert(0, {str(ROOT)!r})
 extensions = ["website.extensions.page_parts"]
 html_theme = "basic"
+templates_path = ["_templates"]
 """
-ELEMENTS = ROOT / "transformer_book" / "explorer" / SHARED
+COMMON = {ELEMENTS, *SHARED}
+# As much of the book's theme as a part needs.
+LAYOUT = """{% extends "!layout.html" %}{% block extrahead %}
+{% for room in rooms %}<style>{{ room }}</style>{% endfor %}{% endblock %}"""
 WITH = """With
 ====
 
@@ -54,6 +59,8 @@ def built(tmp_path_factory):
     """A site of two pages and the same as one page, by one process: folders by builder."""
     source = tmp_path_factory.mktemp("book")
     (source / "conf.py").write_text(SETTINGS, encoding="utf-8")
+    (source / "_templates").mkdir()
+    (source / "_templates" / "layout.html").write_text(LAYOUT)
     (source / "index.rst").write_text("Without\n=======\n\n.. toctree::\n\n   with\n")
     (source / "with.rst").write_text(WITH)
     builders = ("html", "singlehtml")
@@ -91,7 +98,7 @@ def page(browser):
 def test_the_part_is_on_the_page_that_asks_for_it_and_on_no_other(site, parts):
     page = (site / "with.html").read_text(encoding="utf-8")
     assert f'import {{ whenNear }} from "./_static/{parts.name}/when_near.js"' in page
-    assert 'whenNear(".book-translator", "translator/view.js", ["elements.js", ' in page
+    assert 'whenNear(".book-translator", "translator/view.js", ["beams_kept.js", ' in page
     assert f'href="_static/{parts.name}/translator/translator.css?v=' in page
     head = page[: page.index("</head>")]
     assert (ROOT / "website/parts/translator/room.css").read_text(encoding="utf-8") in head
@@ -109,10 +116,10 @@ def test_the_browser_is_told_of_each_module_at_once(page, base, parts):
     page.locator(".translator").wait_for()
     told = page.locator("link[rel=modulepreload]").evaluate_all("all => all.map((e) => e.href)")
     told = [url.removeprefix(place) for url in told]
-    ours = ("translator/", SHARED, NUMBERS)
+    ours = ("translator/", *COMMON)
     loaded = [url for url in asked if url.endswith(".js") and url.startswith(ours)]
     assert sorted([*told, "translator/view.js"]) == sorted(loaded)
-    assert {SHARED, NUMBERS} <= set(told)
+    assert set(told) >= COMMON
 
 
 # Observers are called in the order in which they were made: when this one is, the page's has been.
@@ -150,7 +157,8 @@ def test_a_figure_brings_its_own_modules_and_no_other_ones(parts):
     part, static = PARTS["book-living"], parts
     told = preloads(part, '<div class="book-living" data-figure="clocks">', static)
     names = ("clocks", "drawing", "living", "turns")
-    assert sorted(told) == sorted([SHARED, NUMBERS, *(f"living/{name}.js" for name in names)])
+    own = {f"living/{name}.js" for name in names}
+    assert sorted(told) == sorted({ELEMENTS, "numbers.js"} | own)
     assert preloads(part, "", static) == []
 
 
@@ -175,7 +183,9 @@ def test_the_weights_are_those_of_the_package_to_the_byte(parts):
 def test_the_words_are_those_of_the_package_in_the_order_of_their_ids(parts):
     module = (parts / "translator" / "words.js").read_text(encoding="utf-8")
     words = json.loads(module.split("export default ")[1].rstrip(";\n"))
-    assert words == json.loads(json.dumps(translator_words()))
+    assert words["grammar"] == json.loads(json.dumps(english_grammar()))
+    assert words["ids"] == dict(zip(("pad", "bos", "eos", "unk"), range(4), strict=True))
+    assert (words["maxLen"], words["examples"]) == (MAX_LEN, list(EXAMPLES))
     assert words["english"] == [*SPECIALS, *SOURCE_WORDS]
     assert words["french"] == [*SPECIALS, *TARGET_WORDS]
     assert all(set(line.split()) <= set(SOURCE_WORDS) for line in words["examples"])
@@ -203,7 +213,11 @@ def test_the_script_for_pages_opened_as_files_knows_every_part():
 
 @pytest.mark.parametrize(
     "path",
-    [*sorted((SITE / "translator").glob("*.js")), SITE / NUMBERS, ELEMENTS],
+    [
+        *sorted((SITE / "translator").glob("*.js")),
+        *(SITE / name for name in SHARED),
+        ROOT / "transformer_book" / "explorer" / ELEMENTS,
+    ],
     ids=lambda path: path.name,
 )
 def test_no_module_is_longer_than_250_lines_or_names_another_host(path):

@@ -105,26 +105,38 @@ def test_no_more_of_multi30k_is_committed_than_is_quoted():
     assert len(found) <= QUOTED, sorted(found)
 
 
-def test_a_new_name_reaches_everything(tmp_path, monkeypatch, capsys):
-    for name in (
-        "_config.yml",
-        "README.md",
-        "pyproject.toml",
-        "chapters/03_queries_keys_values.ipynb",
-    ):
+NAMING = ("_config.yml", "README.md", "pyproject.toml", "chapters/03_queries_keys_values.ipynb")
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A repository of the files that name it, and of one that is no text."""
+    for name in NAMING:
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_bytes((ROOT / name).read_bytes())
-    (tmp_path / "serif.woff2").write_bytes(b"wOF2\0\xff")  # no text
+    (tmp_path / "serif.woff2").write_bytes(b"wOF2\0\xff")
     subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
     monkeypatch.setattr("tools.repository.ROOT", tmp_path)
+    return tmp_path
+
+
+def test_where_one_file_cannot_be_read_none_is_renamed(small):
+    (small / "zz.txt").write_bytes(b"\xff")  # neither text nor known as something else
+    with pytest.raises(UnicodeDecodeError):
+        main("https://github.com/ada/engine-notes/")
+    for name in NAMING:
+        assert (small / name).read_bytes() == (ROOT / name).read_bytes()
+
+
+def test_a_new_name_reaches_everything(small, capsys):
     assert main("https://github.com/ada/engine-notes/") == 0
     assert len(capsys.readouterr().out.splitlines()) == 4
-    for path in tmp_path.rglob("*.*"):
+    for path in small.rglob("*.*"):
         if ".git" not in path.parts and path.suffix != ".woff2":
             text = path.read_text(encoding="utf-8")
             assert f"{OWNER}/{NAME}" not in text
             assert "ada/engine-notes" in text
-    assert "https://ada.github.io/engine-notes/" in (tmp_path / "_config.yml").read_text(
+    assert "https://ada.github.io/engine-notes/" in (small / "_config.yml").read_text(
         encoding="utf-8"
     )
 
@@ -152,3 +164,4 @@ def test_renaming_touches_only_the_name():
     text = "x/n https://github.com/o/n/blob xo/n o/nish data/no o.github.io/n/ o/n.git"
     expected = "x/n https://github.com/a/b/blob xo/n o/nish data/no a.github.io/b/ a/b.git"
     assert renamed(text, ("o", "n"), ("a", "b")) == expected
+    assert renamed("o/n.x o/nyx", ("o", "n.x"), ("a", "b")) == "a/b o/nyx"  # a dot is a dot

@@ -1,5 +1,6 @@
 """Numbers that stand in two places are the same in both."""
 
+import json
 import re
 import tomllib
 from itertools import chain
@@ -32,6 +33,21 @@ def test_the_citation_names_this_version():
 def test_ruff_is_the_same_everywhere():
     hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
     assert hooks[0]["rev"] == f"v{pins()[0]['ruff']}"
+
+
+def test_biome_is_the_same_everywhere_and_comes_from_no_machine():
+    wanted = json.loads((ROOT / "package.json").read_text(encoding="utf-8"))["devDependencies"]
+    text = (ROOT / "package-lock.json").read_text(encoding="utf-8")
+    locked = json.loads(text)["packages"]
+    (version,) = wanted.values()
+    assert {package["version"] for name, package in locked.items() if name} == {version}
+    assert all(package["integrity"] for name, package in locked.items() if name)
+    assert '"resolved"' not in text  # which would name the registry that wrote the file
+    assert locked[""]["devDependencies"] == wanted
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))["repos"]
+    (hook,) = (repo for repo in hooks if "biome" in repo["repo"])
+    assert hook["rev"] == f"v{version}"
+    assert hook["hooks"][0]["additional_dependencies"] == [f"@biomejs/biome@{version}"]
 
 
 def test_workflows_are_yaml_and_test_both_ends_of_the_range():

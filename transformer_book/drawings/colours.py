@@ -46,3 +46,21 @@ def at_night() -> dict[str, str]:
     for role in ROLES.values():
         pairs |= {role.surface: role.dark_surface, role.line: role.dark_line}
     return {light: dark for light, dark in pairs.items() if light != dark}
+
+
+def style_sheet(day: str, night: str) -> str:
+    """The palette as CSS custom properties, ``--ink``, ``--query``, ``--query-line`` and so on.
+
+    What the selector ``day`` selects has the light ones, what ``night`` selects the dark ones, but
+    for paper, which is white. The site's parts and the explorer begin with this sheet.
+    """
+    light = {"ink": INK, "quiet": QUIET, "faint": FAINT, "paper": PAPER}
+    dark = {name: at_night()[colour] for name, colour in light.items()}
+    for name, role in ROLES.items():
+        light |= {name: role.surface, f"{name}-line": role.line}
+        dark |= {name: role.dark_surface, f"{name}-line": role.dark_line}
+    rules = (
+        f"{selector} {{ {' '.join(f'--{n}: {c.lower()};' for n, c in colours.items())} }}"
+        for selector, colours in ((day, light), (night, dark))
+    )
+    return "{}\n@media not print {{ {} }}\n".format(*rules)

@@ -3,7 +3,7 @@
 import { labelled, make, select } from "./elements.js";
 
 // Fills each element whose data-explorer is `key`; page.py says what `data` holds.
-function exploreAttention(key, style, data) {
+export function exploreAttention(key, style, data) {
   for (const host of document.querySelectorAll(`[data-explorer="${key}"]`))
     if (!host.shadowRoot) build(host, style, data);
 }
@@ -104,7 +104,10 @@ function build(host, style, data) {
       const [word, next] = label(now, t);
       const inner = make("span", now.itself ? { class: "weighed", "data-column": "" } : {}, word);
       const button = make("label", { class: "word" }, radio, inner, ...(next ? [next] : []));
-      radio.addEventListener("change", () => look((chosen.word = t)));
+      radio.addEventListener("change", () => {
+        chosen.word = t;
+        look(t);
+      });
       hover(button, t);
       group.append(button);
     });

@@ -14,7 +14,7 @@ from importlib.resources import files
 from IPython.display import HTML
 from torch import Tensor
 
-from transformer_book import figures
+from transformer_book.drawings.colours import style_sheet
 from transformer_book.explorer.explored import TITLES, Explored, Kind
 
 SCALE = 10_000  # weights are stored as integers; fine enough to keep the order of a row
@@ -68,9 +68,7 @@ def _page(data: dict, table: str) -> HTML:
     """The table, and the script that puts the explorer in its place."""
     # No "<" may stand in a script: a word could end it.
     text = json.dumps(data, separators=(",", ":")).replace("<", "\\u003c")
-    colours = ("BLUE", "ORANGE", "SKY")
-    named = "".join(f"--{name.lower()}: {getattr(figures, name)}; " for name in colours)
-    style = f":host {{ {named}}}\n{_file('explorer.css')}"
+    style = style_sheet("section", "section.dark") + _file("explorer.css")
     script = f'"use strict";\n{_inlined("elements.js", "explorer.js")}'
     key = sha256((text + style + script).encode()).hexdigest()[:12]
     call = f'exploreAttention("{key}", {json.dumps(style)}, {text});'

@@ -83,7 +83,9 @@ async (script) => {
   const values = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
   const samples = [...kinds.values()].map(([one]) => one);
   const found = await violations([...looked_at, ...samples], { type: "tag", values });
-  const open = [...kinds.values()].filter(([one]) => !judged.has(one)).flatMap(([, ...more]) => more);
+  const open = [...kinds.values()]
+    .filter(([one]) => !judged.has(one))
+    .flatMap(([, ...more]) => more);
   if (open.length) found.push(...(await violations(open, ["color-contrast"])));
   return found;
-}
+};

@@ -39,4 +39,4 @@ async (patience) => {
   const searches = seen(".search-button__button, .search-button-field").length;
   if (searches > 1) found.push(`has ${searches} search boxes`);
   return found;
-}
+};

@@ -1,15 +1,15 @@
 /* What the book does in Chromium before it is printed (website/editions/pdf.py). */
 
-const all = selector => [...document.querySelectorAll(selector)];
+const all = (selector) => [...document.querySelectorAll(selector)];
 
 async function loaded() {
-  await Promise.all([...document.fonts].map(face => face.load()));
-  await Promise.all([...document.images].map(image => image.decode().catch(() => {})));
+  await Promise.all([...document.fonts].map((face) => face.load()));
+  await Promise.all([...document.images].map((image) => image.decode().catch(() => {})));
 }
 
 /* What is wider than the page, and must not break, gets smaller letters, down to two thirds. */
 function fit() {
-  const wide = element => element.scrollWidth > element.parentElement.clientWidth + 1;
+  const wide = (element) => element.scrollWidth > element.parentElement.clientWidth + 1;
   for (const element of all(".book-formula > math, table")) {
     const size = parseFloat(getComputedStyle(element).fontSize);
     for (let part = 0.95; wide(element) && part > 0.66; part -= 0.05)
@@ -25,19 +25,19 @@ function number(pages) {
 /* Signs that no font here has: they look like one that no font can have. */
 function lacking() {
   const pen = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
-  const drawn = sign => {
+  const drawn = (sign) => {
     pen.clearRect(0, 0, 30, 30);
     pen.font = "20px Book, Formulas, Signs, serif";
     pen.fillText(sign, 2, 22);
     return pen.getImageData(0, 0, 30, 30).data.join();
   };
   const none = drawn("\u{10fffe}");
-  const signs = new Set(document.body.innerText.match(/[^\x00-\x7f\s\p{Cf}]/gu));
-  return [...signs].filter(sign => drawn(sign) === none);
+  const signs = new Set(document.body.innerText.match(/[^\p{ASCII}\s\p{Cf}]/gu));
+  return [...signs].filter((sign) => drawn(sign) === none);
 }
 
 function wrong() {
-  const on = element => element.closest(".book-page")?.id ?? "front";
+  const on = (element) => element.closest(".book-page")?.id ?? "front";
   const found = [];
   for (const image of document.images)
     if (!image.naturalWidth) found.push(`${on(image)}: the picture cannot be read: ${image.src}`);
@@ -50,8 +50,10 @@ function wrong() {
   }
   const signs = lacking();
   if (signs.length)
-    found.push(`no font on this machine has ${signs.slice(0, 9).join(" ")}: ${signs.length} signs`
-      + " (for Chinese install one; Debian: apt install fonts-wqy-microhei)");
+    found.push(
+      `no font on this machine has ${signs.slice(0, 9).join(" ")}: ${signs.length} signs` +
+        " (for Chinese install one; Debian: apt install fonts-wqy-microhei)",
+    );
   return found;
 }
 

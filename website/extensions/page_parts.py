@@ -23,11 +23,13 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
+from transformer_book.drawings.colours import style_sheet
+from website.extensions.living_files import write_living_files
 from website.extensions.translator_files import write_translator_files
 
 SITE = Path(__file__).resolve().parents[1] / "parts"
-SHARED = "elements.js"  # the explorer's, which is in the package so that it runs on Colab, too
-NUMBERS = "numbers.js"  # what parts calculate
+ELEMENTS = "elements.js"  # the explorer's, which is in the package so that it runs on Colab, too
+SHARED = ("numbers.js", "beams_kept.js")  # what parts calculate
 WHEN_NEAR = "when_near.js"  # loads a part once the reader comes near it
 FROM_A_FILE = "opened_as_file.js"  # says why modules do not run in a page opened as a file
 FOLDER = "parts-"  # and the hash
@@ -38,6 +40,7 @@ IMPORTED = re.compile(r'^import [^;]*?"(\.\.?/[^"]+)";', re.MULTILINE)
 class Part(NamedTuple):
     """What an element of one class needs: a folder of ``parts/``, and in it a module and a style.
 
+    The drawings' colours are put before the style, for what the selector ``look`` selects.
     ``write`` adds to the copy what is made from the package. ``more`` finds on a page the names of
     the modules that the first one loads only where they are asked for. ``room`` is a style that
     stands in the page: what keeps the part's place until it comes.
@@ -46,6 +49,7 @@ class Part(NamedTuple):
     folder: str
     script: str
     style: str
+    look: str
     write: Callable[[Path], None] | None = None
     more: str | None = None
     room: str | None = None
@@ -53,9 +57,15 @@ class Part(NamedTuple):
 
 PARTS = {
     "book-translator": Part(
-        "translator", "view.js", "translator.css", write_translator_files, room="room.css"
+        *("translator", "view.js", "translator.css", ".translator"),
+        write=write_translator_files,
+        room="room.css",
     ),
-    "book-living": Part("living", "figures.js", "living.css", more=r'data-figure="(\w+)"'),
+    "book-living": Part(
+        *("living", "figures.js", "living.css", ".living"),
+        write=write_living_files,
+        more=r'data-figure="(\w+)"',
+    ),
 }
 
 
@@ -78,9 +88,13 @@ def copy_parts(app: Sphinx) -> None:
 def copy_part(part: Part, place: Path) -> None:
     """Copies a part into ``place``, and the modules that parts share."""
     shutil.copytree(SITE / part.folder, place / part.folder, dirs_exist_ok=True)
-    shutil.copy(SITE / NUMBERS, place / NUMBERS)
-    shared = files("transformer_book.explorer") / SHARED
-    (place / SHARED).write_text(shared.read_text(encoding="utf-8"), encoding="utf-8")
+    style = place / part.folder / part.style
+    palette = style_sheet(part.look, f'html[data-theme="dark"] {part.look}')
+    style.write_text(palette + style.read_text(encoding="utf-8"), encoding="utf-8")
+    for name in SHARED:
+        shutil.copy(SITE / name, place / name)
+    elements = files("transformer_book.explorer") / ELEMENTS
+    (place / ELEMENTS).write_text(elements.read_text(encoding="utf-8"), encoding="utf-8")
     if part.write:
         part.write(place / part.folder)
 

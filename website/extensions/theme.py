@@ -17,6 +17,8 @@ NAME = "the_transformer_executed"
 FOLDER_OF_THEME = ROOT / "website" / "theme"
 # What the theme says in each page's head to scripts that are not loaded.
 SAID_IN_VAIN = "DOCUMENTATION_OPTIONS."
+# What docutils says in the head of each page with a text, and Sphinx's layout on all pages.
+VIEWPORT = '<meta name="viewport" content="width=device-width, initial-scale=1" />\n'
 
 
 def own(files: list, bundled: tuple[str, ...]) -> list:
@@ -43,6 +45,7 @@ def put_own(
     """For ``layout.html``: the sheets and scripts that come at the page's end."""
     context["own_sheets"] = own(context["css_files"], SHEETS)
     context["own_scripts"] = own(context["script_files"], SCRIPTS)
+    context["metatags"] = context.get("metatags", "").replace(VIEWPORT, "")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

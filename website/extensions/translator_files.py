@@ -11,11 +11,17 @@ from typing import Any
 
 import torch
 
-from transformer.data.grammar import AlignedPair, grammar_pairs, grammar_vocabularies
+from transformer.data.grammar import (
+    AlignedPair,
+    grammar_pairs,
+    grammar_vocabularies,
+    sentences,
+)
 from transformer.data.grammar.function_words import (
     ADVERBS,
     BE,
     DO,
+    EVERY,
     FEELINGS,
     NEGATIONS,
     OTHERS,
@@ -93,7 +99,31 @@ def english_grammar() -> dict[str, Any]:
         "feelings": [english for english, _ in FEELINGS],
         "do": DO,
         "be": BE,
+        "every": EVERY.english[0],
+        "placed": sentences.PLACED,
+        "feeling": sentences.FEELING,
+        "odds": odds(),
     }
+
+
+def odds() -> dict[str, float]:
+    """How often the grammar does what it may do or not, each in its own case."""
+    return {
+        "negated": sentences.NEGATED,
+        "adverb": sentences.WITH_ADVERB,
+        "place": sentences.WITH_PLACE,
+        "pronoun": sentences.PRONOUN,
+        "plural": sentences.PLURAL,
+        "adjective": sentences.WITH_ADJECTIVE,
+        "definite": sentences.DEFINITE,
+        "indefinite": sentences.INDEFINITE,
+        **{clause: _share(clause, sentences.CLAUSES) for clause in sentences.CLAUSES},
+        **{f"is {state}": _share(state, sentences.STATES) for state in sentences.STATES},
+    }
+
+
+def _share(one: str, among: tuple[str, ...]) -> float:
+    return among.count(one) / len(among)
 
 
 def aligning_head() -> dict[str, int | float | str]:

@@ -2,7 +2,9 @@
 if (location.protocol === "file:") {
   for (const part of document.querySelectorAll(".book-translator, .book-living")) {
     const line = document.createElement("p");
-    line.append("This page was opened as a file, where the browser does not let it run this part: ");
+    line.append(
+      "This page was opened as a file, where the browser does not let it run this part: ",
+    );
     line.append("serve the site with ", document.createElement("code"), " instead.");
     line.querySelector("code").append("make serve");
     part.append(line);

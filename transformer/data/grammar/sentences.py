@@ -37,6 +37,15 @@ from transformer.data.grammar.lexicon import ADJECTIVES, NOUNS, VERBS, Adjective
 
 T = TypeVar("T")
 NOTHING = Bilingual([], [])
+# The grammar's odds. The site's page suggests words and writes sentences by the same ones.
+NEGATED, WITH_ADVERB = 0.25, 0.2  # of all sentences; of those without "never"
+WITH_PLACE = 0.6  # of verbs without an object
+PRONOUN = 0.45  # of subjects that may be a person
+PLURAL, WITH_ADJECTIVE = 0.35, 0.4  # of noun phrases
+DEFINITE, INDEFINITE = 0.4, 0.35  # of noun phrases; of those that are not definite
+CLAUSES = ("action", "action", "state")
+STATES = ("adjective", "adjective", "place", "feeling")
+PLACED, FEELING = ("person", "animal", "thing", "text"), ("person",)  # what is somewhere; feels
 
 
 class Phrase(NamedTuple):
@@ -95,15 +104,16 @@ class _Writer:
         return items[int(self.rng.random() * len(items))]
 
     def sentence(self) -> Bilingual:
-        negation = self.choose(("not", "never")) if self.chance(0.25) else ""
+        negation = self.choose(("not", "never")) if self.chance(NEGATED) else ""
         adverb = NOTHING
-        if negation != "never" and self.chance(0.2):
+        if negation != "never" and self.chance(WITH_ADVERB):
             adverb = unit(*self.choose(ADVERBS))
-        return self.choose((self.action, self.action, self.state))(negation, adverb)
+        clause = self.action if self.choose(CLAUSES) == "action" else self.state
+        return clause(negation, adverb)
 
     def state(self, negation: str, adverb: Bilingual) -> Bilingual:
         """to be, with an adjective or a place; but "to be hungry" is "avoir faim"."""
-        kind = self.choose(("adjective", "adjective", "place", "feeling"))
+        kind = self.choose(STATES)
         if kind == "adjective":
             adjective = self.choose(ADJECTIVES)
             subject = self.subject(adjective.kinds, negation)
@@ -111,10 +121,10 @@ class _Writer:
             form = adjective.french[subject.feminine][subject.plural]
             complement = unit(adjective.english, form)
         elif kind == "place":
-            subject = self.subject(("person", "animal", "thing", "text"), negation)
+            subject = self.subject(PLACED, negation)
             complement = self.place(negation)
         else:
-            subject = self.subject(("person",), negation)
+            subject = self.subject(FEELING, negation)
             complement = unit(*self.choose(FEELINGS))
         finite = (AVOIR if kind == "feeling" else ÊTRE)[subject.person]
         be = unit(BE[subject.person], finite)
@@ -128,7 +138,7 @@ class _Writer:
         clause = joined(subject.words, _predicate(do, main, negation, adverb))
         if not verb.objects:
             self.combine(verb.english[0], subject.noun)
-            return joined(clause, self.place(negation)) if self.chance(0.6) else clause
+            return joined(clause, self.place(negation)) if self.chance(WITH_PLACE) else clause
         role = "object" if verb.direct else "preposition"
         noun_phrase = self.noun_phrase(verb.objects, role, negation)
         self.combine(verb.english[0], noun_phrase.noun)
@@ -139,7 +149,7 @@ class _Writer:
             self.combinations.add((word, noun))
 
     def subject(self, kinds: tuple[str, ...], negation: str) -> Phrase:
-        if "person" in kinds and self.chance(0.45):
+        if "person" in kinds and self.chance(PRONOUN):
             english, french, person, feminine = self.choose(PRONOUNS)
             return Phrase(unit(english, french), person, feminine)
         return self.noun_phrase(kinds, "subject", negation)
@@ -152,9 +162,9 @@ class _Writer:
     def noun_phrase(self, kinds: tuple[str, ...], role: str, negation: str) -> Phrase:
         """A determiner and a noun; often an adjective, on the side where each language has it."""
         noun = self.choose(_nouns(kinds))
-        plural = self.chance(0.35)
+        plural = self.chance(PLURAL)
         adjective = before = after = NOTHING
-        if self.chance(0.4):
+        if self.chance(WITH_ADJECTIVE):
             chosen = self.choose(_adjectives(noun.kind))
             self.combine(chosen.english, noun.english[0])
             adjective = unit(chosen.english, chosen.form(noun, plural))
@@ -174,9 +184,9 @@ class _Writer:
         )
 
     def determiner(self, noun: Noun, plural: bool, role: str, negation: str) -> Bilingual:
-        if self.chance(0.4):
+        if self.chance(DEFINITE):
             chosen = THE
-        elif self.chance(0.35) and not (plural and role == "preposition"):
+        elif self.chance(INDEFINITE) and not (plural and role == "preposition"):
             chosen = A
         else:
             fitting = (d for d in OTHERS if d.english[plural] and not (negation and d is EVERY))

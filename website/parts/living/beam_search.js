@@ -1,5 +1,6 @@
 // Chapter 10, sections 10.2 and 10.3: beam search on the tables that are drawn there.
 
+import { keepBeams, scoreOf } from "../beams_kept.js";
 import { sum } from "../numbers.js";
 
 export const END = "<eos>";
@@ -56,32 +57,31 @@ export function tableWith(name, share) {
 
 export const last = (words) => words.at(-1) ?? "<bos>";
 const nextOf = (follows, words) => Object.entries(follows[last(words)] ?? { [END]: 1 });
-export const score = ({ words, log }, alpha) => log / ((5 + words.length) / 6) ** alpha;
 export const said = (words) => words.filter((word) => word !== END).join(" ");
 
-/**
- * Beam search as in the package: each step lengthens all beams and sorts; what has ended among the K
- * best is set aside, an unfinished one takes its place. The steps are kept, to be looked at.
- */
+/** Beam search as in the package. The steps are kept, to be looked at. */
 export function search(follows, K, alpha) {
-  let beams = [{ words: [], log: 0 }];
   const steps = [];
-  const ended = [];
-  while (ended.length < K && beams.length) {
-    const longer = beams.flatMap(({ words, log }) =>
-      nextOf(follows, words).map(([word, p]) => ({
-        words: [...words, word],
-        log: log + Math.log(p),
-      })),
-    );
-    longer.sort((a, b) => b.log - a.log);
-    ended.push(...longer.slice(0, K).filter(({ words }) => last(words) === END));
-    beams = longer.filter(({ words }) => last(words) !== END).slice(0, K);
-    steps.push({ longer, beams, ended: [...ended] });
-  }
-  const best = ended.reduce((a, b) => (score(b, alpha) > score(a, alpha) ? b : a));
-  return { words: said(best.words), p: Math.exp(best.log), score: score(best, alpha), steps };
+  const { ended } = keepBeams(
+    { words: [], log: 0 },
+    {
+      lengthen: (beams) => beams.flatMap((beam) => lengthen(follows, beam)).sort(likelierFirst),
+      hasEnded: ({ words }) => last(words) === END,
+      K,
+      look: (step) => steps.push(step),
+    },
+  );
+  const score = ({ words, log }) => scoreOf(log, words.length, alpha);
+  const best = ended.reduce((a, b) => (score(b) > score(a) ? b : a));
+  return { words: said(best.words), p: Math.exp(best.log), score: score(best), steps };
 }
+
+const likelierFirst = (a, b) => b.log - a.log;
+const lengthen = (follows, { words, log }) =>
+  nextOf(follows, words).map(([word, p]) => ({
+    words: [...words, word],
+    log: log + Math.log(p),
+  }));
 
 /** Every sentence of the tree with its number of tokens and its score, the best score first. */
 export function sentences(follows, alpha = 0) {
@@ -89,7 +89,7 @@ export function sentences(follows, alpha = 0) {
     words: said(words),
     p,
     tokens: words.length,
-    score: score({ words, log: Math.log(p) }, alpha),
+    score: scoreOf(Math.log(p), words.length, alpha),
   });
   const grow = (words, p) =>
     last(words) === END

@@ -21,7 +21,8 @@ export function checkClaim(state) {
   const words = found.map((one) => one.words);
   const penalised = cured && state.alpha > 0;
   const [best] = sentences(tableWith(state.table, state.share));
-  const likeliest = best.words === TABLES[state.table].first ? "the likeliest" : "now the likeliest";
+  const likeliest =
+    best.words === TABLES[state.table].first ? "the likeliest" : "now the likeliest";
   const isBest = state.table === "seven" && words[1] === best.words;
   const helped = `α = ${shown(state.alpha, 1)}: three and four beams return a sentence of 27`;
   return {
@@ -55,9 +56,9 @@ export function checkFound(state) {
 }
 
 function listed(beams) {
-  const first = beams.slice(0, LISTED).map(({ words, log }) =>
-    quoted({ words: said(words), p: Math.exp(log) }),
-  );
+  const first = beams
+    .slice(0, LISTED)
+    .map(({ words, log }) => quoted({ words: said(words), p: Math.exp(log) }));
   const more = beams.length - first.length;
   return first.join(", ") + (more ? ` and ${more} more` : "");
 }

@@ -1,7 +1,8 @@
 // Chapter 10, sections 10.2 and 10.3: beam search, step by step, on a tree that is seen whole.
 
+import { scoreOf } from "../beams_kept.js";
 import { percent, shown } from "../elements.js";
-import { END, fate, last, layout, said, score, sentences, TABLES, tableWith } from "./beam_search.js";
+import { END, fate, last, layout, said, sentences, TABLES, tableWith } from "./beam_search.js";
 import { checkClaim, checkFound, find, nSteps, tell } from "./beam_words.js";
 import { Figure, range } from "./living.js";
 
@@ -36,7 +37,12 @@ const WIDE_END = 66; // of <eos>, which here is a first word and has a probabili
 /** Where a node stands: x, y of its middle, width, height. */
 function placeOf({ words, y }, { high, columns }) {
   const [x, width] = columns[words.length];
-  return [x, TOP + (y + 0.5) * high, last(words) === END ? WIDE_END : width, Math.min(22, high - 1)];
+  return [
+    x,
+    TOP + (y + 0.5) * high,
+    last(words) === END ? WIDE_END : width,
+    Math.min(22, high - 1),
+  ];
 }
 
 const isOpen = (state) => state === "never" || state === "ahead";
@@ -62,7 +68,7 @@ function drawEnd(d, node, [x, y, width, height], { found, alpha, step }) {
   const words = last(node.words) === END ? node.words : [...node.words, END];
   const state = fate(words, found, step);
   if (state !== "kept") return;
-  const value = score({ words, log: Math.log(node.p) }, alpha);
+  const value = scoreOf(Math.log(node.p), words.length, alpha);
   d.segment(x + width, y, END_AT, y, { width: 0.6 + 5 * node.p });
   d.box(END_AT, y - height / 2, 46, height, "word", { strength: 0.22 });
   d.text(END_AT + 42, y, shown(value, 2), { anchor: "end" }).setAttribute("data-score", value);
@@ -126,7 +132,12 @@ export function start(host) {
   figure.slider("alpha", "length penalty α", () => range(0, 2, 0.1));
   const label = ({ table }) => `how likely ${TABLES[table].word} is as the first word`;
   const shares = range(0.01, 0.6, 0.01);
-  figure.slider("share", label, () => shares, (share) => percent(share));
+  figure.slider(
+    "share",
+    label,
+    () => shares,
+    (share) => percent(share),
+  );
   const steps = (now) => range(0, nSteps(now), 1);
   figure.slider("step", "step of the search", steps, (step) => shown(step));
   const alt = "The tree of all sentences: what beam search keeps, drops and never computes.";

@@ -27,7 +27,7 @@ const error = (guess) =>
     Math.sqrt(mean(MOMENTS.map((m) => (guess(m, hours, degrees) - truth(m)) ** 2))),
   );
 const NEAREST = error(nearest);
-const MEAN = error((_, hours, degrees) => mean(degrees));
+const MEAN = error((_hour, _hours, degrees) => mean(degrees));
 
 /** Of each of the ten days: the error of the average with this width, and of the simpler guesses. */
 export function errors(width) {

@@ -23,14 +23,14 @@ function difference(word, t, weights, ended) {
 export function checkPrefix(state) {
   const { scores, values, mask, weights, outputs } = seen(state);
   const ends = onPrefixes(scores, values, mask, state.way);
-  const isNaN = (t) => outputs[t].some(Number.isNaN);
-  const wrong = PLACES.find((t) => !isNaN(t) && attention.far(outputs[t], ends[t].output));
+  const lost = (t) => outputs[t].some(Number.isNaN);
+  const wrong = PLACES.find((t) => !lost(t) && attention.far(outputs[t], ends[t].output));
   const word = (t) => wordsOf(state)[t];
   if (wrong !== undefined) {
     const because = difference(word(wrong), wrong, weights[wrong], ends[wrong].weights);
     return { holds: false, because };
   }
-  const none = PLACES.find(isNaN);
+  const none = PLACES.find(lost);
   if (none === undefined)
     return { holds: true, because: "No output changes if the later words are cut off." };
   const because = `Not tested: the row of ${word(none)} is NaN with and without later words.`;
@@ -41,7 +41,8 @@ export function checkSums(state) {
   const sums = seen(state).weights.map(sum);
   const t = sums.findIndex((each) => !(Math.abs(each - 1) < 1e-9));
   const has = Number.isNaN(sums[t]) ? "NaN" : part(sums[t]);
-  const says = t < 0 ? "Each row of weights has 100 %" : `The row of ${wordsOf(state)[t]} has ${has}`;
+  const says =
+    t < 0 ? "Each row of weights has 100 %" : `The row of ${wordsOf(state)[t]} has ${has}`;
   if (state.way === "after")
     return { holds: null, because: `Not tested: here a key is hidden after the softmax. ${says}.` };
   const why = Number.isNaN(sums[t]) ? "0 is divided by 0" : "no key is left";

@@ -29,7 +29,6 @@ export const OTHERS = ["", "un", "chien", "blanc"]; // what each word may be exc
 export const wordsOf = ({ place }) =>
   WORDS.map((word, t) => (t === Number(place) ? OTHERS[t] : word));
 
-const full = (row) => row.map(() => true);
 const hide = (row, mask, number) => row.map((score, s) => (mask[s] ? score : number));
 
 /** Chapter 4's five ways from a row of scores and its mask to weights. */

@@ -124,7 +124,12 @@ export function start(host) {
   const invite = "Set the divisor to 1, then widen the vectors: watch cat’s weight.";
   const state = { width: 64, by: "root" };
   const figure = new Figure(host, { title: "Widen the vectors", invite, state });
-  figure.slider("width", "d_k: how many numbers a key has", () => WIDTHS, (width) => shown(width));
+  figure.slider(
+    "width",
+    "d_k: how many numbers a key has",
+    () => WIDTHS,
+    (width) => shown(width),
+  );
   const divisors = [
     ["one", "1: undivided"],
     ["root", "√d_k"],

@@ -1,5 +1,6 @@
 // From logits to sentences, as transformer/decoding does it (chapter 10).
 
+import { keepBeams, scoreOf } from "../beams_kept.js";
 import { drawFrom, keepTopK, keepTopP, order, softmax } from "../numbers.js";
 
 /**
@@ -45,18 +46,16 @@ export function filtered(logits, { temperature = 1, topK, topP } = {}) {
 export function beamSearch(model, source, limits, { beamSize = 4, lengthPenalty = 0.6 } = {}) {
   if (!(beamSize >= 1)) throw new Error(`beamSize must be at least 1, got ${beamSize}`);
   const start = { tokens: [limits.bos], logP: 0, state: model.start(source) };
-  const score = ({ tokens, logP }) => logP / ((5 + tokens.length - 1) / 6) ** lengthPenalty;
-  let beams = [start];
-  const ended = [];
-  for (let step = 0; step < limits.maxLen && ended.length < beamSize; step++) {
-    const next = continuations(model, beams, limits, 2 * beamSize);
-    ended.push(...next.slice(0, beamSize).filter(({ ends }) => ends));
-    beams = next.filter(({ ends }) => !ends).slice(0, beamSize);
-  }
-  const found = (ended.length ? ended : beams).map((beam) => ({
-    tokens: beam.tokens.slice(1),
-    logP: beam.logP,
-    score: score(beam),
+  const { beams, ended } = keepBeams(start, {
+    lengthen: (beams) => continuations(model, beams, limits, 2 * beamSize),
+    hasEnded: ({ ends }) => ends,
+    K: beamSize,
+    maxLen: limits.maxLen,
+  });
+  const found = (ended.length ? ended : beams).map(({ tokens, logP }) => ({
+    tokens: tokens.slice(1),
+    logP,
+    score: scoreOf(logP, tokens.length - 1, lengthPenalty),
   }));
   found.sort((a, b) => b.score - a.score); // stable: of equals, the one that was found first
   return { ...found[0], found };

@@ -2,6 +2,7 @@
 // after another, or one of some trees. The rules are those of transformer/data/grammar/sentences.py.
 
 import { sum } from "../numbers.js";
+import { all, edges, either, follow, grown, NOTHING, oneOf, words } from "./tree.js";
 
 export const KINDS = [
   "pronoun",
@@ -14,16 +15,6 @@ export const KINDS = [
 ];
 const [PRONOUN, DETERMINER, ADJECTIVE, NOUN, VERB, ADVERB, OTHER] = KINDS;
 
-const all = (...parts) => ({ all: parts });
-const oneOf = (parts, weights = parts.map(() => 1)) => ({ oneOf: parts, weights });
-const words = (text, kind) =>
-  all(
-    ...text
-      .split(" ")
-      .filter(Boolean)
-      .map((word) => ({ word, kind })),
-  );
-const NOTHING = all();
 const anyWord = () => true;
 const hasVowel = (word) => /^[aeiou]/.test(word);
 
@@ -31,8 +22,8 @@ export class Grammar {
   constructor(tables) {
     this.tables = tables;
     this.nounPhrases = new Map();
-    const clauses = tables.negations.map((negation) => this.#clause(negation));
-    this.sentence = oneOf(clauses, [6, 1, 1]);
+    const [plain, ...negated] = tables.negations.map((negation) => this.#clause(negation));
+    this.sentence = either(tables.odds.negated, oneOf(negated), plain);
   }
 
   /** The words that may follow these, as a Map to their kinds; and whether a sentence may end. */
@@ -51,7 +42,10 @@ export class Grammar {
 
   /** Whether the word b stands right behind the word a in any sentence. */
   joins(a, b) {
-    if (!this.pairs) edges(this.sentence, (this.pairs = new Set()), new Map());
+    if (!this.pairs) {
+      this.pairs = new Set();
+      edges(this.sentence, this.pairs, new Map());
+    }
     return this.pairs.has(`${a} ${b}`);
   }
 
@@ -62,10 +56,11 @@ export class Grammar {
 
   #clause(negation) {
     const adverbs = oneOf(this.tables.adverbs.map((adverb) => words(adverb, ADVERB)));
-    const adverb = negation === "never" ? NOTHING : oneOf([NOTHING, adverbs], [4, 1]);
+    const { odds } = this.tables;
+    const adverb = negation === "never" ? NOTHING : either(odds.adverb, adverbs, NOTHING);
     const middle = all(words(negation, OTHER), adverb);
     const actions = this.tables.verbs.map((verb) => this.#action(verb, negation, middle));
-    return oneOf([oneOf(actions), this.#state(negation, middle)], [2, 1]);
+    return either(odds.action, oneOf(actions), this.#state(negation, middle));
   }
 
   /** A verb and its object or, where it has none, sometimes a place. */
@@ -74,7 +69,7 @@ export class Grammar {
     const role = verb.direct ? "object" : "preposition";
     const rest = verb.objects.length
       ? all(words(verb.preposition, OTHER), this.#nounPhrase(verb.objects, role, negation))
-      : oneOf([NOTHING, this.#place(negation)], [2, 3]);
+      : either(this.tables.odds.place, this.#place(negation), NOTHING);
     return this.#withSubject(verb.subjects, negation, (person) => {
       const negated = negation === "not";
       const finite = person === 2 && !negated ? third : base;
@@ -85,15 +80,16 @@ export class Grammar {
 
   /** To be, with an adjective, a place or a feeling. */
   #state(negation, middle) {
-    const { adjectives, feelings, be } = this.tables;
+    const { adjectives, feelings, be, odds } = this.tables;
     const is = (kinds, complement) =>
       this.#withSubject(kinds, negation, (person) =>
         all(words(be[person], VERB), middle, complement),
       );
     const described = adjectives.map(({ word, kinds }) => is(kinds, words(word, ADJECTIVE)));
-    const placed = is(["person", "animal", "thing", "text"], this.#place(negation));
-    const felt = is(["person"], oneOf(feelings.map((word) => words(word, ADJECTIVE))));
-    return oneOf([oneOf(described), placed, felt], [2, 1, 1]);
+    const placed = is(this.tables.placed, this.#place(negation));
+    const felt = is(this.tables.feeling, oneOf(feelings.map((word) => words(word, ADJECTIVE))));
+    const weights = ["adjective", "place", "feeling"].map((state) => odds[`is ${state}`]);
+    return oneOf([oneOf(described), placed, felt], weights);
   }
 
   /** A subject, and the predicate that fits its person: 0 i, 1 you, 2 he, 3 we, 4 they. */
@@ -101,12 +97,13 @@ export class Grammar {
     const [one, many] = [false, true].map((plural) =>
       this.#numbered(kinds, "subject", negation, plural),
     );
-    const nouns = oneOf([all(one, predicate(2)), all(many, predicate(4))], [65, 35]);
+    const { odds } = this.tables;
+    const nouns = either(odds.plural, all(many, predicate(4)), all(one, predicate(2)));
     if (!kinds.includes("person")) return nouns;
     const short = this.tables.pronouns.map(([word, person]) =>
       all(words(word, PRONOUN), predicate(person)),
     );
-    return oneOf([oneOf(short), nouns], [45, 55]);
+    return either(odds.pronoun, oneOf(short), nouns);
   }
 
   #place(negation) {
@@ -116,8 +113,10 @@ export class Grammar {
   }
 
   #nounPhrase(kinds, role, negation) {
-    const phrases = [false, true].map((plural) => this.#numbered(kinds, role, negation, plural));
-    return oneOf(phrases, [65, 35]);
+    const [one, many] = [false, true].map((plural) =>
+      this.#numbered(kinds, role, negation, plural),
+    );
+    return either(this.tables.odds.plural, many, one);
   }
 
   /** A determiner and a noun, often with an adjective between them. */
@@ -129,110 +128,58 @@ export class Grammar {
   }
 
   #determined(kinds, role, negation, plural) {
-    const { the, determiners } = this.tables;
-    const nouns = this.#described(kinds, plural, anyWord);
-    const fits = (form) => form && !(negation && form === "every");
+    const { the, determiners, every, odds } = this.tables;
+    const { phrase: nouns } = this.#described(kinds, plural, anyWord);
+    const fits = (form) => form && !(negation && form === every);
     const forms = determiners.map((both) => both[Number(plural)]).filter(fits);
     const others = all(oneOf(forms.map((form) => words(form, DETERMINER))), nouns);
     const definite = all(words(the[Number(plural)], DETERMINER), nouns);
-    if (plural && role === "preposition") return oneOf([definite, others], [2, 3]);
+    if (plural && role === "preposition") return either(odds.definite, definite, others);
     const indefinite = this.#indefinite(kinds, plural, negation && role === "object");
-    return oneOf([definite, indefinite, others], [40, 21, 39]);
+    return either(odds.definite, definite, either(odds.indefinite, indefinite, others));
   }
 
   /** a, an or some; an object of what does not happen has a, an or any. */
   #indefinite(kinds, plural, negated) {
     const [a, some] = this.tables.a;
     const described = (fits) => this.#described(kinds, plural, fits);
-    if (plural) return all(words(negated ? "any" : some, DETERMINER), described(anyWord));
-    const alone = all(
-      words(a, DETERMINER),
-      described((word) => !hasVowel(word)),
+    if (plural) return all(words(negated ? "any" : some, DETERMINER), described(anyWord).phrase);
+    const [alone, before] = [described((word) => !hasVowel(word)), described(hasVowel)];
+    return oneOf(
+      [all(words(a, DETERMINER), alone.phrase), all(words(`${a}n`, DETERMINER), before.phrase)],
+      [alone.weight, before.weight],
     );
-    return oneOf([alone, all(words("an", DETERMINER), described(hasVowel))], [3, 1]);
   }
 
-  /** A noun of these kinds, with an adjective or without; the first word of both is one that fits. */
+  /**
+   * A noun of these kinds, with an adjective or without, where the first word of both is one that
+   * fits; and how many nouns' worth of phrases these are.
+   */
   #described(kinds, plural, fits) {
-    const { nouns, adjectives } = this.tables;
-    const phrases = kinds.map((kind) => {
+    const { nouns, adjectives, odds } = this.tables;
+    const phrases = kinds.flatMap((kind) => {
       const forms = nouns
         .filter((noun) => noun.kind === kind)
         .map((noun) => noun.forms[Number(plural)]);
-      const fitting = adjectives.filter(({ word, kinds }) => kinds.includes(kind) && fits(word));
+      const fitting = forms.filter(fits);
+      const possible = adjectives.filter((adjective) => adjective.kinds.includes(kind));
+      const describing = possible.filter(({ word }) => fits(word));
       const chosen = (these) => oneOf(these.map((form) => words(form, NOUN)));
-      const adjective = oneOf(fitting.map(({ word }) => words(word, ADJECTIVE)));
+      const adjective = oneOf(describing.map(({ word }) => words(word, ADJECTIVE)));
+      const share = describing.length / possible.length;
       return [
-        { phrase: chosen(forms.filter(fits)), weight: 3 * forms.filter(fits).length },
-        { phrase: all(adjective, chosen(forms)), weight: fitting.length && 2 * forms.length },
+        { phrase: chosen(fitting), weight: (1 - odds.adjective) * fitting.length },
+        { phrase: all(adjective, chosen(forms)), weight: odds.adjective * forms.length * share },
       ];
     });
-    const possible = phrases.flat().filter(({ weight }) => weight > 0);
-    return oneOf(
-      possible.map(({ phrase }) => phrase),
-      possible.map(({ weight }) => weight),
-    );
+    const likely = phrases.filter(({ weight }) => weight > 0);
+    const weights = likely.map(({ weight }) => weight);
+    return {
+      phrase: oneOf(
+        likely.map(({ phrase }) => phrase),
+        weights,
+      ),
+      weight: sum(weights),
+    };
   }
-}
-
-/**
- * Where this tree may end if it begins at word i: a Set of places. A tree that comes to the end of
- * the words puts what it wants next into `wanted`. `seen` keeps answers, for trees share parts.
- */
-function follow(tree, before, i, wanted, seen) {
-  if (tree.word !== undefined) {
-    if (i === before.length) wanted.set(tree.word, tree.kind);
-    return new Set(before[i] === tree.word ? [i + 1] : []);
-  }
-  if (!seen.has(tree)) seen.set(tree, []);
-  const known = seen.get(tree);
-  known[i] ??= tree.oneOf
-    ? new Set(tree.oneOf.flatMap((part) => [...follow(part, before, i, wanted, seen)]))
-    : tree.all.reduce(
-        (ends, part) =>
-          new Set([...ends].flatMap((j) => [...follow(part, before, j, wanted, seen)])),
-        new Set([i]),
-      );
-  return known[i];
-}
-
-function grown(tree, random) {
-  if (tree.word !== undefined) return [tree.word];
-  if (tree.all) return tree.all.flatMap((part) => grown(part, random));
-  let left = random() * sum(tree.weights);
-  const chosen = tree.oneOf.findIndex((_, i) => (left -= tree.weights[i]) < 0);
-  return grown(tree.oneOf.at(chosen), random);
-}
-
-/**
- * The words that a tree may begin and end with, and whether it may be empty. What may meet inside
- * of it is added to `pairs`. `seen` keeps answers, for trees share parts.
- */
-function edges(tree, pairs, seen) {
-  if (tree.word !== undefined) {
-    const word = new Set([tree.word]);
-    return { first: word, last: word, empty: false };
-  }
-  if (!seen.has(tree)) {
-    const parts = (tree.oneOf ?? tree.all).map((part) => edges(part, pairs, seen));
-    const nothing = { first: new Set(), last: new Set(), empty: !tree.oneOf };
-    seen.set(tree, parts.reduce(tree.oneOf ? either : (a, b) => joined(a, b, pairs), nothing));
-  }
-  return seen.get(tree);
-}
-
-const both = (a, b) => new Set([...a, ...b]);
-const either = (a, b) => ({
-  first: both(a.first, b.first),
-  last: both(a.last, b.last),
-  empty: a.empty || b.empty,
-});
-
-function joined(a, b, pairs) {
-  for (const left of a.last) for (const right of b.first) pairs.add(`${left} ${right}`);
-  return {
-    first: a.empty ? both(a.first, b.first) : a.first,
-    last: b.empty ? both(a.last, b.last) : b.last,
-    empty: a.empty && b.empty,
-  };
 }

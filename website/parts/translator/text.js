@@ -1,5 +1,6 @@
 // From typed text to ids, as the package's Vocabulary does it.
 
+// biome-ignore lint/suspicious/noControlCharactersInRegex: Python takes these for white space
 const WHITE_SPACE = /[\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]+/;
 
 /** The words between white space, in Unicode's normal form C. */

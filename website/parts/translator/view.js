@@ -44,7 +44,10 @@ class Translator {
     this.note = make("p", { class: "note", id: newId() });
     this.box.input.setAttribute("aria-describedby", this.note.id);
     this.state = make("p", { class: "state", role: "status" });
-    this.search = new Search((asked) => (asked || this.started) && this.translate(), host.dataset.search);
+    this.search = new Search(
+      (asked) => (asked || this.started) && this.translate(),
+      host.dataset.search,
+    );
     this.written = new Written({ full, start: words.head });
     this.box.input.addEventListener("focus", () => this.#prepare());
     const section = this.#build(full);
@@ -151,8 +154,7 @@ class Translator {
 
   #say(...parts) {
     const line = make("span", {}, ...parts);
-    if (this.state.textContent !== line.textContent)
-      this.state.replaceChildren(...line.childNodes);
+    if (this.state.textContent !== line.textContent) this.state.replaceChildren(...line.childNodes);
   }
 
   async translate() {
@@ -162,7 +164,8 @@ class Translator {
     this.#mark(this.unknown);
     const refusal = this.#refusal(typed);
     if (refusal) return this.#forget(refusal);
-    const asked = (this.asked = {});
+    const asked = {};
+    this.asked = asked;
     this.#say(`Fetching the model, ${words.kilobytes} kB …`);
     const model = await load().catch((error) => this.#fail(error));
     if (!model || this.asked !== asked) return undefined;
@@ -193,7 +196,9 @@ class Translator {
         .filter((id) => id !== ids.eos)
         .map(name)
         .join(" ");
-    const stopped = hasEnd(tokens) ? "" : `, and stopped after ${tokens.length} words without an end`;
+    const stopped = hasEnd(tokens)
+      ? ""
+      : `, and stopped after ${tokens.length} words without an end`;
     const line = `Written in ${Math.max(1, Math.round(took))} ms${stopped}. `;
     this.#say(line, ...whatIsNew(typed));
     return this.written.show({

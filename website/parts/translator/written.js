@@ -100,8 +100,7 @@ export class Written {
     if (t + 1 === this.target.length) {
       this.sentence.textContent = this.#text();
       done();
-    }
-    else if (pause) this.timer = setTimeout(() => this.#write(t + 1, pause, done), pause);
+    } else if (pause) this.timer = setTimeout(() => this.#write(t + 1, pause, done), pause);
     else this.#write(t + 1, pause, done);
   }
 
@@ -209,7 +208,10 @@ export class Written {
       list.replaceChildren(...options.map(([i, text]) => make("option", { value: i }, text)));
       list.value = value;
     };
-    filled(this.layer, [...cross.keys()].map((i) => [i, layerName(i)]));
+    filled(
+      this.layer,
+      [...cross.keys()].map((i) => [i, layerName(i)]),
+    );
     const mean = [MEAN, `mean of all ${cross[0].length}`];
     filled(this.head, [...[...cross[0].keys()].map((i) => [i, i]), mean]);
   }
