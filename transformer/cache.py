@@ -136,9 +136,9 @@ class LayerCache:
 
 
 class Caches:
-    """What a decoder keeps while it writes: a cache for each layer. Chapters 10 and 14."""
+    """What a decoder alone keeps while it writes: a cache for each layer. Chapter 14."""
 
-    def __init__(self, caches: Sequence[LayerCache] | Sequence[KeyValueCache]):
+    def __init__(self, caches: Sequence[KeyValueCache]):
         self.caches = caches
 
     @property
@@ -152,7 +152,7 @@ class Caches:
             cache.select(rows)
 
 
-class DecodingState(Caches):
+class DecodingState:
     """All that an encoder-decoder keeps while it writes: the memory, and its decoder's caches.
 
     A row is a text that is being written. The beams of a search are several texts of one source::
@@ -166,9 +166,13 @@ class DecodingState(Caches):
     """
 
     def __init__(self, memory: Memory, caches: Sequence[LayerCache]):
-        super().__init__(caches)
-        self.memory = memory
+        self.memory, self.caches = memory, caches
         self.per_source = 1  # rows that share a source, side by side
+
+    @property
+    def length(self) -> int:
+        """The number of positions written so far."""
+        return self.caches[0].length
 
     def select(self, rows: Rows) -> None:
         """Keeps these rows, in this order; one may be named more than once."""

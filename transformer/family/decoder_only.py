@@ -106,8 +106,6 @@ class Written:
 class Prompted(Caches):
     """What is kept between steps: caches, and which of their positions are words; chapter 14."""
 
-    caches: Sequence[KeyValueCache]
-
     def __init__(self, words: Bool[Tensor, "B 1 1 P"], caches: Sequence[KeyValueCache]):
         super().__init__(caches)
         self.words = words
