@@ -425,7 +425,7 @@ evaluated with dropout: model.eval() ⇒ pass
 # training/objective.py | test_training.py -k 'not compiled'
 padding has a loss: ignore_index=_no_label(pad_id) ⇒ ignore_index=-100
 no smoothing: label_smoothing=smoothing ⇒ label_smoothing=0.0
-padding of id 0 alone counts nothing: (labels != pad_id) ⇒ (labels != 0)
+padding of id 0 alone counts nothing: (labels != _no_label(pad_id)) ⇒ (labels != 0)
 warm-up's exponent: warmup**-1.5 ⇒ warmup**-0.5
 warm-up off by one: step * warmup**-1.5 ⇒ (step - 1) * warmup**-1.5
 

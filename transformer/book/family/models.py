@@ -12,7 +12,7 @@ BASE = FamilyConfig(
 )
 CHANGES: dict[str, dict] = {
     "base": {},
-    "RMSNorm": {"norm": "rms"},
+    "RMSNorm": {"norm_kind": "rms"},
     "SwiGLU": {"feed_forward": "swiglu"},
     "rotary": {"position": "rotary"},
     "grouped keys": {"n_key_heads": 2},
