@@ -144,7 +144,7 @@ tiny with two heads: _TINY = {"d_model": 64, "n_heads": 4, ⇒ _TINY = {"d_model
 small with eight heads:
     _SMALL = {"d_model": 128, "n_heads": 4, ⇒ _SMALL = {"d_model": 128, "n_heads": 8,
 sharing kept with another vocabulary: changes = {"share_embeddings": None, **changes} ⇒ pass
-groups kept with other heads | test_family.py: changes = {"n_key_heads": None, **changes} ⇒ pass
+groups kept with other heads | test_family.py: if "n_heads" in changes ⇒ if False
 a head as wide as one of the keys | test_family.py: return self.d_model // self.n_heads ⇒
     return self.d_model // (self.n_key_heads or self.n_heads)
 rotations all of one base | test_model.py: n_heads=self.n_heads, theta=self.rope_theta ⇒

@@ -1,7 +1,7 @@
 """The numbers and the choices that make one model (chapters 8 and 14)."""
 
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, TypeVar, get_args
+from typing import Any, get_args
 
 import torch
 
@@ -15,8 +15,6 @@ from transformer.checks import (
 )
 from transformer.layers import FeedForwardKind, NormKind, NormOrder
 from transformer.positional import POSITIONS, Positions
-
-Config = TypeVar("Config", bound="LayerConfig")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,11 +74,10 @@ class LayerConfig:
             max_len=self.max_len, d_k=self.d_k, n_heads=self.n_heads, theta=self.rope_theta
         )
 
-    def replace(self: Config, **changes: Any) -> Config:
-        """A copy with some values changed; with ``n_heads``, each has keys of its own again."""
-        if "n_heads" in changes:
-            changes = {"n_key_heads": None, **changes}
-        return replace(self, **changes)
+
+def own_keys(changes: dict[str, Any]) -> dict[str, Any]:
+    """With another number of heads each has its own keys, unless the changes say otherwise."""
+    return {"n_key_heads": None, **changes} if "n_heads" in changes else changes
 
 
 @dataclass(frozen=True)
@@ -132,7 +129,7 @@ class TransformerConfig(LayerConfig):
         """
         if changes.keys() & {"src_vocab_size", "tgt_vocab_size"}:
             changes = {"share_embeddings": None, **changes}
-        return super().replace(**changes)
+        return replace(self, **own_keys(changes))
 
     @classmethod
     def tiny(cls, src_vocab_size: int, tgt_vocab_size: int, **changes: Any) -> "TransformerConfig":

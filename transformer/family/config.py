@@ -1,10 +1,10 @@
 """The numbers and the choices that make one model of the family (chapter 14)."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from transformer.checks import check_pad_id, check_positive
-from transformer.config import LayerConfig
+from transformer.config import LayerConfig, own_keys
 from transformer.layers import FeedForwardKind, NormOrder
 
 
@@ -40,6 +40,10 @@ class FamilyConfig(LayerConfig):
         if not isinstance(self.n_token_types, int) or self.n_token_types < 0:
             raise ValueError(f"n_token_types must be 0 or more, got {self.n_token_types!r}")
 
+    def replace(self, **changes: Any) -> "FamilyConfig":
+        """A copy with some values changed; with ``n_heads``, each has keys of its own again."""
+        return replace(self, **own_keys(changes))
+
     @classmethod
     def gpt2(cls, vocab_size: int = 50_257, **changes: Any) -> "FamilyConfig":
         """GPT-2, the smallest, 124 million parameters; Radford et al. (2019), Table 2."""
@@ -57,9 +61,7 @@ class FamilyConfig(LayerConfig):
         The sizes are those of SmolLM-135M. With another ``n_heads`` and no ``n_key_heads``, each
         head of queries has its own keys.
         """
-        if "n_heads" in changes:
-            changes = {"n_key_heads": None, **changes}
-        return cls(vocab_size, **{**_MODERN, **changes})
+        return cls(vocab_size, **{**_MODERN, **own_keys(changes)})
 
 
 _BASE = {"d_model": 768, "n_heads": 12, "n_layers": 12, "d_ff": 3072, "dropout": 0.1}
