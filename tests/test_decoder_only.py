@@ -13,7 +13,8 @@ from transformer.decoding import beam_search, greedy_decode, sample
 from transformer.decoding.protocol import Decodable, Selectable
 from transformer.family import DecoderOnly, FamilyConfig
 from transformer.multihead import MultiHeadAttention, record_attention
-from transformer.training import evaluate_loss, fit, warmup_schedule
+from transformer.training import evaluate_loss, fit, smoothed_cross_entropy, warmup_schedule
+from transformer.training.objective import count_labels
 from transformer.training.protocol import Trainable
 
 ENDS = {"eos_id": 2, "max_len": 6}
@@ -152,6 +153,21 @@ def test_without_padding_every_token_is_text_in_the_whole_and_in_the_steps(kind)
     for search in (greedy_decode, beam_search):
         cached, whole = (search(text, tokens, bos_id=0, use_cache=c, **ENDS) for c in (True, False))
         assert_close(cached, whole, rtol=0, atol=1e-9)
+
+
+def test_without_padding_every_label_has_a_loss_but_pytorchs_own_that_has_none():
+    text = DecoderOnly(CONFIGS["gpt2"].replace(pad_id=None))
+    tokens = prompts()  # with many a 0
+    batch = TextBatch(tokens)
+    wanted = nn.functional.cross_entropy(text(*batch.inputs).flatten(0, 1), batch.labels.flatten())
+    assert_close(evaluate_loss(text, [batch]), wanted.item())
+    labels = batch.labels.clone()
+    labels[0, 1:] = -100
+    assert count_labels(labels, pad_id=None) == labels.numel() - 3
+    logits = text(*batch.inputs)
+    some = smoothed_cross_entropy(logits, labels, smoothing=0.0, pad_id=None)
+    wanted = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum")
+    assert_close(some, wanted)
 
 
 @pytest.mark.parametrize("search", [greedy_decode, beam_search])
