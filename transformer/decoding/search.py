@@ -70,13 +70,9 @@ def sample(
         check_number(top_p=top_p)
         if not 0 < top_p <= 1:
             raise ValueError(f"top_p must be above 0 and at most 1, got {top_p}")
-    temperature = min(max(temperature, COLDEST), HOTTEST)
 
     def draw(logits: Logits) -> Int[Tensor, " B"]:
-        logits = logits.float()
-        # The largest logit is moved to 0, where no temperature makes it infinite; what is added to
-        # all logits does not change their softmax.
-        logits = (logits - logits.amax(dim=-1, keepdim=True)) / temperature
+        logits = _at_temperature(logits.float(), temperature)
         shares = keep_top_p(keep_top_k(logits, top_k), top_p).softmax(dim=-1)
         if not (shares[:, 0] >= 0).all():  # one NaN makes a whole row NaN
             raise not_a_number()
@@ -173,6 +169,13 @@ def generate(
     if not are_numbers:
         raise not_a_number()
     return out[:, : t + 1].clone()  # a tensor like any other, which one of inference mode is not
+
+
+def _at_temperature(logits: Logits, temperature: float) -> Logits:
+    # The largest logit is moved to 0, where no temperature makes it infinite; what is added to all
+    # logits of a row does not change their softmax.
+    temperature = min(max(temperature, COLDEST), HOTTEST)
+    return (logits - logits.amax(dim=-1, keepdim=True)) / temperature
 
 
 def keep_top_k(logits: Logits, k: int | None) -> Logits:
