@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -439,6 +440,18 @@ def test_processes_that_share_the_memory_share_what_there_is(quick, tmp_path, ca
     assert " in each of 3 processes, and cpu has 10.0 MB left" in message
 
 
+def test_options_are_of_their_types_and_defaults_are_shown():
+    parser = argparse.ArgumentParser()
+    add_options(parser, train_options.Data)
+    add_options(parser, train_options.Course)
+    given = parser.parse_args(["--train", "a", "b"])
+    assert read_options(train_options.Data, given).train == (Path("a"), Path("b"))
+    assert read_options(train_options.Course, given).steps == 1000
+    shown = " ".join(parser.format_help().split())
+    for text in ("--seed N default: 0", "--lowercase both languages --", "default: 20000"):
+        assert text in shown
+
+
 @dataclass(frozen=True)
 class Younger(TransformerConfig):
     """With more fields, of the types that a field may have."""
@@ -620,7 +633,7 @@ def test_a_full_disk_behind_the_output_is_told_in_a_line(trained):
 def test_help_names_every_command_and_option(capsys):
     for words, wanted in (
         (["--help"], ("train", "translate", "evaluate")),
-        (["train", "--help"], ("--train", "--dev", "--max-tokens", "--precision", "torchrun")),
+        (["train", "--help"], ("--train", "--max-tokens", "saving and running:", "torchrun")),
         (
             ["translate", "--help"],
             ("--beam-size", "--checkpoint", "--average", "no input gives no output"),
