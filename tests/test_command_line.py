@@ -495,6 +495,7 @@ def test_a_new_field_of_the_model_is_an_option_by_itself(monkeypatch):
         (["--batch-size", "2.5"], "--batch-size: invalid whole value: '2.5'"),
         (["--d-model", "9" * 30], "--d-model: must be from 1 to 2147483647, got 999"),
         (["--dropout", "2"], "must be at least 0 and below 1, got 2"),
+        (["--smoothing", "1"], "must be at least 0 and below 1, got 1"),
         (["--clip-norm", "0"], "must be positive, got 0"),
         (["--peak", "nan"], "must be positive, got nan"),
         (["--length-penalty", "inf"], "must be finite, got inf"),
