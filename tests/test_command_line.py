@@ -19,7 +19,13 @@ import torch
 from tests.unchecked import unchecked
 from tools.chapters import ROOT
 from transformer.commands import main, prepare, train, train_options
-from transformer.commands.options import add_options, read_options
+from transformer.commands.options import (
+    Decoding,
+    Translating,
+    add_options,
+    flat,
+    read_options,
+)
 from transformer.commands.run_folder import RunFolder
 from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches
@@ -447,6 +453,9 @@ def test_options_are_of_their_types_and_defaults_are_shown():
     given = parser.parse_args(["--train", "a", "b"])
     assert read_options(train_options.Data, given).train == (Path("a"), Path("b"))
     assert read_options(train_options.Course, given).steps == 1000
+    assert Translating().batch_size == 32
+    free = {f.name for f, of, _ in flat(Decoding()) if of.free}
+    assert free == {"beam_size", "length_penalty"}  # a run that goes on may decode otherwise
     shown = " ".join(parser.format_help().split())
     for text in ("--seed N default: 0", "--lowercase both languages --", "default: 20000"):
         assert text in shown

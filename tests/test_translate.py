@@ -18,7 +18,7 @@ from tests.test_command_line import BUFFERED, refused
 from tools.chapters import ROOT
 from transformer.commands import main
 from transformer.commands.evaluate import measure
-from transformer.commands.options import Decoding, Translating
+from transformer.commands.options import Decoding
 from transformer.commands.run_folder import RunFolder
 from transformer.commands.translate import read_sentences
 from transformer.config import TransformerConfig
@@ -109,7 +109,6 @@ def test_there_is_one_way_to_decode_by_default():
         parameters = inspect.signature(function).parameters
         assert parameters["beam_size"].default == Decoding().beam_size
         assert parameters["length_penalty"].default == Decoding().length_penalty
-    assert inspect.signature(translate).parameters["batch_size"].default == Translating().batch_size
 
 
 @pytest.mark.usefixtures("unchecked")
