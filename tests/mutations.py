@@ -455,6 +455,8 @@ penalty without end: if not math.isfinite(float(text)): ⇒ if False:
 passes without end: if not 0 < float(text) <= LARGEST: ⇒ if not 0 < float(text):
 another beam than translate | test_translate.py -k one_way:
     Option("1 is greedy", free=True)] = 4 ⇒ Option("1 is greedy", free=True)] = 5
+a default of zero not shown | test_command_line.py -k types_and_defaults:
+    if not any(f.default is no for no in (None, False, MISSING)): ⇒ if f.default:
 both of two that exclude each other: place = exclusive[about.either] ⇒ pass
 beam not named | test_translate.py -k named: if self.beam_size == 1: ⇒ if False:
 

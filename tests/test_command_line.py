@@ -10,6 +10,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -18,7 +19,13 @@ import torch
 from tests.unchecked import unchecked
 from tools.chapters import ROOT
 from transformer.commands import main, prepare, train, train_options
-from transformer.commands.options import add_options, read_options
+from transformer.commands.options import (
+    Decoding,
+    Translating,
+    add_options,
+    flat,
+    read_options,
+)
 from transformer.commands.run_folder import RunFolder
 from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches
@@ -439,6 +446,21 @@ def test_processes_that_share_the_memory_share_what_there_is(quick, tmp_path, ca
     assert " in each of 3 processes, and cpu has 10.0 MB left" in message
 
 
+def test_options_are_of_their_types_and_defaults_are_shown():
+    parser = argparse.ArgumentParser()
+    add_options(parser, train_options.Data)
+    add_options(parser, train_options.Course)
+    given = parser.parse_args(["--train", "a", "b"])
+    assert read_options(train_options.Data, given).train == (Path("a"), Path("b"))
+    assert read_options(train_options.Course, given).steps == 1000
+    assert Translating().batch_size == 32
+    free = {f.name for f, of, _ in flat(Decoding()) if of.free}
+    assert free == {"beam_size", "length_penalty"}  # a run that goes on may decode otherwise
+    shown = " ".join(parser.format_help().split())
+    for text in ("--seed N default: 0", "--lowercase both languages --", "default: 20000"):
+        assert text in shown
+
+
 @dataclass(frozen=True)
 class Younger(TransformerConfig):
     """With more fields, of the types that a field may have."""
@@ -482,6 +504,7 @@ def test_a_new_field_of_the_model_is_an_option_by_itself(monkeypatch):
         (["--batch-size", "2.5"], "--batch-size: invalid whole value: '2.5'"),
         (["--d-model", "9" * 30], "--d-model: must be from 1 to 2147483647, got 999"),
         (["--dropout", "2"], "must be at least 0 and below 1, got 2"),
+        (["--smoothing", "1"], "must be at least 0 and below 1, got 1"),
         (["--clip-norm", "0"], "must be positive, got 0"),
         (["--peak", "nan"], "must be positive, got nan"),
         (["--length-penalty", "inf"], "must be finite, got inf"),
@@ -620,7 +643,7 @@ def test_a_full_disk_behind_the_output_is_told_in_a_line(trained):
 def test_help_names_every_command_and_option(capsys):
     for words, wanted in (
         (["--help"], ("train", "translate", "evaluate")),
-        (["train", "--help"], ("--train", "--dev", "--max-tokens", "--precision", "torchrun")),
+        (["train", "--help"], ("--train", "--max-tokens", "saving and running:", "torchrun")),
         (
             ["translate", "--help"],
             ("--beam-size", "--checkpoint", "--average", "no input gives no output"),
