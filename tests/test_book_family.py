@@ -203,6 +203,18 @@ def test_the_fit_finds_a_law_that_was_planted():
     assert pytest.approx(LAW.A * 0.5**LAW.alpha, rel=0.01) == other.A
 
 
+def test_a_law_is_fitted_with_an_E_that_is_known():
+    runs = list(planted(noise=0.02))
+    known = fit_law(runs, E=LAW.E)
+    assert known.E == LAW.E
+    assert known.size_exponent == pytest.approx(LAW.size_exponent, abs=0.03)
+    other = fit_law(runs, E=LAW.E - 0.3)  # the rest of the law has to make up for it
+    assert other.E == LAW.E - 0.3
+    assert other.alpha < known.alpha - 0.05
+    (drawn,) = bootstrap(runs, 1, E=LAW.E)
+    assert drawn.E == LAW.E
+
+
 def test_the_fit_reads_the_way_where_it_is_asked_to():
     higher = fit_law(list(planted()), fallen=False)  # all by 1
     assert pytest.approx(LAW.E + 1, rel=0.01) == higher.E

@@ -38,12 +38,19 @@ class Law:
         return self.beta / (self.alpha + self.beta)
 
 
-def fit_law(runs: Sequence[ScalingRun], *, count: Count = "all", fallen: bool = True) -> Law:
+def fit_law(
+    runs: Sequence[ScalingRun],
+    *,
+    count: Count = "all",
+    fallen: bool = True,
+    E: float | None = None,
+) -> Law:
     """The law with the least squares of relative errors; E, A and B are not negative.
 
     For each pair of exponents the law is linear in E, A and B: of a grid of pairs the best is
     taken, and again of finer grids around it. N counts all parameters or those outside of the
-    embedding. Without ``fallen``, the losses are those on the way.
+    embedding. Without ``fallen``, the losses are those on the way. ``E`` is fitted, too, unless it
+    is given: of a language that we have made, it is the entropy, which we know.
 
     Raises ValueError for fewer than five runs, as there are five unknowns.
     """
@@ -53,12 +60,12 @@ def fit_law(runs: Sequence[ScalingRun], *, count: Count = "all", fallen: bool = 
     N, D, loss = _columns(runs, count, fallen)
     alphas = betas = EXPONENTS
     for finer in (0.03, 0.003, 0.0003, None):
-        alpha, beta, (E, A, B) = _best_pair(N, D, loss, alphas, betas)
+        alpha, beta, (E_fitted, A, B) = _best_pair(N, D, loss, alphas, betas, E)
         if finer is not None:
             alphas, betas = (
                 np.linspace(max(x - finer, 0.01), x + finer, 41) for x in (alpha, beta)
             )
-    return Law(float(E), float(A), float(alpha), float(B), float(beta))
+    return Law(float(E_fitted), float(A), float(alpha), float(B), float(beta))
 
 
 def bootstrap(
@@ -68,8 +75,12 @@ def bootstrap(
     seed: int = 0,
     count: Count = "all",
     fallen: bool = True,
+    E: float | None = None,
 ) -> list[Law]:
-    """``n`` laws, each fitted to as many seeds of each size and number of tokens, drawn anew."""
+    """``n`` laws, each fitted to as many seeds of each size and number of tokens, drawn anew.
+
+    How far they differ is the noise of the seeds; a wrong form of the law is not seen in it.
+    """
     check_positive(n=n)
     rng = np.random.default_rng(seed)
     cells = _cells(runs)
@@ -77,7 +88,7 @@ def bootstrap(
         [cell[i] for cell in cells for i in rng.integers(len(cell), size=len(cell))]
         for _ in range(n)
     )
-    return [fit_law(each, count=count, fallen=fallen) for each in drawn]
+    return [fit_law(some, count=count, fallen=fallen, E=E) for some in drawn]
 
 
 def best_sizes(
@@ -135,6 +146,7 @@ def _best_pair(
     loss: Numbers,
     alphas: Float[np.ndarray, " i"],
     betas: Float[np.ndarray, " j"],
+    known_E: float | None,
 ) -> tuple[float, float, Float[np.ndarray, " 3"]]:
     """The exponents with the least squares of relative errors, and their E, A and B."""
     middle = np.exp(np.log(N).mean()), np.exp(np.log(D).mean())  # so that no column is tiny
@@ -144,12 +156,15 @@ def _best_pair(
     shape = len(alphas), len(betas), len(loss)
     columns = [one, of_size[:, None], of_tokens[None]]
     X = np.stack([np.broadcast_to(column, shape) for column in columns], axis=-1)
-    Xt = X.swapaxes(-1, -2)
-    solved = np.linalg.solve(Xt @ X, Xt @ np.ones((*shape, 1)))[..., 0]  # (alphas, betas, 3)
-    errors = ((X @ solved[..., None])[..., 0] - 1) ** 2
+    # what is known goes to the right side; of the rest the sum is to be 1 at every run
+    right = np.ones(shape) if known_E is None else np.broadcast_to(1 - known_E * one, shape)
+    free = X if known_E is None else X[..., 1:]
+    Xt = free.swapaxes(-1, -2)
+    solved = np.linalg.solve(Xt @ free, Xt @ right[..., None])[..., 0]  # (alphas, betas, unknown)
+    errors = ((free @ solved[..., None])[..., 0] - right) ** 2
     squares = np.where((solved >= 0).all(axis=-1), errors.sum(axis=-1), np.inf)
     i, j = np.unravel_index(squares.argmin(), squares.shape)
-    E, A, B = solved[i, j]
+    E, A, B = solved[i, j] if known_E is None else (known_E, *solved[i, j])
     parts = E, A * middle[0] ** alphas[i], B * middle[1] ** betas[j]
     return alphas[i], betas[j], np.array(parts)
 
