@@ -118,12 +118,17 @@ def test_a_sign_in_a_claim_is_found():
 CLAIM = """\
 from transformer_book.claims import claim
 print("≈ 0.1")
-claim("one is odd", True, {})"""
+claim({})"""
 STORED = (
     nbformat.v4.new_output("stream", text="≈ 0.2\n"),
     nbformat.v4.new_output("display_data", Claim("one is odd", "theorem")._repr_mimebundle_()),
 )
-CLAIMS = {"the same claim": "'theorem'", "of another kind": "'identity'"}
+CLAIMS = {
+    "the same claim": "'one is odd', True, 'theorem'",
+    "of another kind": "'one is odd', True, 'identity'",
+    "of another text": "'one is even', True, 'theorem'",
+    "of another budget": "'one is odd', True, seeds=3",
+}
 
 
 def notebook():
@@ -133,8 +138,8 @@ def notebook():
         code = {"source": f"print({now!r})", "execution_count": 1, "outputs": [output]}
         code["metadata"] = {"within": within[0]} if within else {}
         cells.append(nbformat.v4.new_code_cell(**code))
-    for kind in CLAIMS.values():
-        code = {"source": CLAIM.format(kind), "execution_count": 1, "outputs": list(STORED)}
+    for arguments in CLAIMS.values():
+        code = {"source": CLAIM.format(arguments), "execution_count": 1, "outputs": list(STORED)}
         cells.append(nbformat.v4.new_code_cell(**code))
     return nbformat.v4.new_notebook(cells=cells)
 

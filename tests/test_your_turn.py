@@ -178,6 +178,12 @@ def test_several_outputs_and_plain_ones(told):
     assert "a number is expected, not str" in told(lambda n: ("1", "word"), check)
 
 
+def test_of_several_outputs_each_is_shown_as_far_as_it_can_be_read(told):
+    check = YourTurn("Your turn 9.3", lambda n: ([0.5], torch.ones(2) / 3, torch.ones(25)), [(1,)])
+    lines = told(lambda n: 1, check).splitlines()
+    assert lines[2].strip() == "expected: [0.5], [0.33, 0.33], …"
+
+
 # what is right in more than one type: what is expected, what came, and whether it says the same
 X = torch.tensor([[0.5, 1.5]])
 TYPES = [

@@ -206,12 +206,19 @@ def _names(function: Callable, n: int) -> list[str]:
 
 
 def _print_value(name: str, value: Any) -> None:
-    shape = ""
-    if isinstance(value, Tensor):
-        shape = f"   shape {tuple(value.shape)}"
-        rounded = value.tolist() if value.dtype == torch.bool else _rounded(value.tolist())
-        value = rounded if value.numel() <= 24 else "…"
-    print(f"{INDENT}{name}: {value}{shape}")
+    shape = f"   shape {tuple(value.shape)}" if isinstance(value, Tensor) else ""
+    print(f"{INDENT}{name}: {_short(value)}{shape}")
+
+
+def _short(value: Any) -> Any:
+    """A value as it can be read at a glance; of several things, each."""
+    if isinstance(value, tuple | list) and any(isinstance(part, Tensor) for part in value):
+        return ", ".join(str(_short(part)) for part in value)
+    if not isinstance(value, Tensor):
+        return value
+    if value.numel() > 24:
+        return "…"
+    return value.tolist() if value.dtype == torch.bool else _rounded(value.tolist())
 
 
 def _rounded(numbers: Any) -> Any:
