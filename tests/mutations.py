@@ -617,6 +617,13 @@ ended ones take room | test_page_translator.py:
 # website/parts/living/beam_words.js | test_living_numbers.py
 probability for score: found.score > all[0].score - SAME ⇒ found.p > all[0].p - SAME
 
+# website/parts/translator/grammar.js | test_page_translator.py -k as_often
+an as often as a: [alone.weight, before.weight], ⇒ [1, 1],
+many as often as one: either(odds.plural, all(many, predicate(4)), ⇒
+    either(1 - odds.plural, all(many, predicate(4)),
+pronouns as often as nouns: either(odds.pronoun, oneOf(short), nouns) ⇒
+    either(1 - odds.pronoun, oneOf(short), nouns)
+
 # website/extensions/bundles.py | test_site_pages.py
 our unused rules: if ours and len(kept) < len(every) ⇒ if False
 ids always used: (is_class or token.type == "hash") ⇒ is_class

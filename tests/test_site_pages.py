@@ -30,7 +30,7 @@ from website.extensions.bundles import (
     stamp_pages,
 )
 from website.extensions.formulas import mathml
-from website.extensions.head_words import cut
+from website.extensions.head_words import cut, description
 from website.extensions.next_page import questions
 from website.extensions.theme import FOLDER_OF_THEME, NAME, own
 from website.extensions.ticks import set_ticks
@@ -187,7 +187,9 @@ NOTEBOOK = {
 }
 INDEX = """# A
 
-The question is [told](#b2).
+First words.
+
+**The question.** Is it [told](#b2)?
 
 ```{toctree}
 one
@@ -333,7 +335,7 @@ def test_entries_of_the_bibliography_stand_in_one_list_without_deprecated_roles(
 
 def test_the_description_is_the_pages_own(built):
     path = "//meta[@name='description' or @property='og:description']/@content"
-    assert built["index"].xpath(path) == ["The question is told."] * 2
+    assert built["index"].xpath(path) == ["Is it told?"] * 2
 
 
 def asset(name, **attributes):
@@ -385,8 +387,20 @@ def test_a_picture_that_does_not_say_its_size_is_an_error(tmp_path):
         size_of(tmp_path / "b.svg")
 
 
+def test_a_chapters_head_is_not_what_it_is_about():
+    document = chapter("a")
+    title = next(iter(document.findall(nodes.title)))
+    head, text = (
+        nodes.paragraph("", "3 claims", classes=["book-head"]),
+        nodes.paragraph("", "Text."),
+    )
+    title.parent += [head, text]
+    assert description(document) == "Text."
+
+
 def test_descriptions_end_with_a_whole_word():
     assert cut("short") == "short"
+    assert cut("as long as it may be", 20) == "as long as it may be"
     assert cut("one two, three", 11) == "one two…"
     assert cut("one two three", 10) == "one two…"
     assert all(len(cut("word " * 90, n)) <= n for n in range(10, 200))
@@ -427,7 +441,7 @@ def chapter(*outputs):
 
 
 def test_each_claim_becomes_a_line_with_an_address_and_the_rest_stays_printed():
-    document = chapter("a = 1\n✓ one, two\nb = 2\n✓ three\n")
+    document = chapter("a = 1\n✓ one, two\nb = 2\n✓ three\n\n")  # an empty line is no output
     set_ticks(App("chapters/01_x"), document)
     cell = next(iter(document.findall(nodes.container))).children[0]
     kinds = [type(part).__name__ for part in cell.children]
