@@ -857,6 +857,40 @@ weights of any size: not (low >= 0 and high <= 1.01) ⇒ False
 weights up to 1.5: high <= 1.01) ⇒ high <= 1.5)
 weights that rounding put above one refused: high <= 1.01) ⇒ high <= 1.0)
 
+# website/parts/beams_kept.js | test_living_numbers.py
+four for five: (5 + nTokens) / 6 ⇒ (4 + nTokens) / 6
+one ended beam too few: ended.length < K ⇒ ended.length < K - 1
+ended beyond the beams: longer.slice(0, K).filter(hasEnded) ⇒ longer.filter(hasEnded)
+ended ones take room | test_page_translator.py:
+    .filter((beam) => !hasEnded(beam)).slice(0, K) ⇒ .slice(0, K).filter((beam) => !hasEnded(beam))
+
+# website/parts/living/beam_words.js | test_living_numbers.py
+probability for score: found.score > all[0].score - SAME ⇒ found.p > all[0].p - SAME
+
+# website/parts/translator/grammar.js | test_page_translator.py -k as_often
+an as often as a: [alone.weight, before.weight], ⇒ [1, 1],
+many as often as one: either(odds.plural, all(many, predicate(4)), ⇒
+    either(1 - odds.plural, all(many, predicate(4)),
+pronouns as often as nouns: either(odds.pronoun, oneOf(short), nouns) ⇒
+    either(1 - odds.pronoun, oneOf(short), nouns)
+
+# website/extensions/bundles.py | test_site_pages.py
+our unused rules: if ours and len(kept) < len(every) ⇒ if False
+ids always used: (is_class or token.type == "hash") ⇒ is_class
+dark on paper: rules.append(f"@media not print{{ ⇒ rules.append(f"@media all{{
+templates are pages: if path.parent.name != "_static") ⇒ )
+
+# website/extensions/visitors.py | test_site_pages.py
+code does not hang: "hanging": True} ⇒ "hanging": False}
+all pictures wait: {"fetchpriority": "high"} if first else {"loading": "lazy"} ⇒ {"loading": "lazy"}
+a size in pixels lost: return int(width.removesuffix("px")), int(height.removesuffix("px")) ⇒
+    return size_of(path)
+no heads at all: nodes.thead) and not node.astext() ⇒ nodes.thead)
+
+# tools/repository.py | test_repository.py
+a dot is any sign: re.escape(between.join(old)) ⇒ between.join(old)
+renamed by half: changed[path] = after ⇒ replace_file(path, after); changed[path] = after
+
 # transformer_book/explorer/explorer.js | test_explorer_browser.py
 sum over heads: / heads.length; ⇒ ;
 French where English stands: quoted(now.columns[s], now.columnLang), after ⇒

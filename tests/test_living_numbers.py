@@ -286,6 +286,12 @@ def said_by(follows, alpha):
     return found
 
 
+def test_a_search_looks_for_the_best_score_and_not_for_the_likeliest(call):
+    state = {"table": "empty", "share": 0.26, "K": 1, "alpha": 3}
+    [judged] = call("beam_words.js", "checkFound", [(state,)])
+    assert not judged["holds"]  # the empty sentence is likelier than the one with the best score
+
+
 def test_what_is_said_about_a_search_is_true_in_every_setting(call):
     shares = [0.01, 0.07, 0.22, 0.25, 0.6]
     every = {"table": ["seven", "empty"], "share": shares, "K": [1, 2, 3, 4, 8]}

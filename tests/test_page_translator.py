@@ -517,6 +517,7 @@ def shares(sentences):
         "felt": lambda words: words[-1] in {"hungry", "thirsty", "right"},
         "place": lambda words: {"in", "near", "behind", "next"} & {*words},
         "colour": lambda words: {"red", "white", "black"} & {*words},
+        "adjective": lambda words: {adjective.english for adjective in ADJECTIVES} & {*words},
     }
     return {name: sum(map(bool, map(has, sentences))) for name, has in features.items()}
 

@@ -10,6 +10,7 @@ import pytest
 from tools.chapters import ROOT
 from transformer.data.grammar.vocabularies import SOURCE_WORDS, TARGET_WORDS
 from transformer.data.tokens import SPECIALS
+from transformer_book.drawings.colours import style_sheet
 from transformer_book.translator.data import MAX_LEN
 from website.checks.site_check import serve
 from website.extensions.page_parts import (
@@ -103,6 +104,8 @@ def test_the_part_is_on_the_page_that_asks_for_it_and_on_no_other(site, parts):
     head = page[: page.index("</head>")]
     assert (ROOT / "website/parts/translator/room.css").read_text(encoding="utf-8") in head
     assert f"_static/{parts.name}/{FROM_A_FILE}" in page
+    sheet = (parts / "translator" / "translator.css").read_text(encoding="utf-8")
+    assert sheet.startswith(style_sheet(".translator", 'html[data-theme="dark"] .translator'))
     other = (site / "index.html").read_text(encoding="utf-8")
     assert "translator/" not in other
     assert FROM_A_FILE not in other

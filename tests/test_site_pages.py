@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import lxml.html
@@ -31,7 +32,7 @@ from website.extensions.bundles import (
     stamp_pages,
 )
 from website.extensions.formulas import mathml
-from website.extensions.head_words import cut
+from website.extensions.head_words import cut, description
 from website.extensions.next_page import questions
 from website.extensions.theme import FOLDER_OF_THEME, NAME, own
 from website.extensions.ticks import set_ticks
@@ -44,11 +45,10 @@ def leaned(css, *known, ours=False):
 
 
 def test_a_rule_that_no_page_uses_goes_and_one_that_a_page_uses_stays():
-    css = (
-        ".used, .unused > p { color: red } .unused { x: y } #place { x: z } p:not(.unused) { a: b }"
-    )
+    css = ".used, .unused > p { color: red } .unused { x: y } p:not(.unused) { a: b }"
+    css += " #place { x: z } #gone { x: z }"
     left = leaned(css, "used", "place")
-    assert left.split("\n") == [".used{color: red}", "#place{x: z}", "p:not(.unused){a: b}"]
+    assert left.split("\n") == [".used{color: red}", "p:not(.unused){a: b}", "#place{x: z}"]
 
 
 def test_rules_inside_of_media_go_too():
@@ -189,7 +189,9 @@ NOTEBOOK = {
 }
 INDEX = """# A
 
-The question is [told](#b2).
+First words.
+
+**The question.** Is it [told](#b2)?
 
 ```{toctree}
 one
@@ -335,7 +337,7 @@ def test_entries_of_the_bibliography_stand_in_one_list_without_deprecated_roles(
 
 def test_the_description_is_the_pages_own(built):
     path = "//meta[@name='description' or @property='og:description']/@content"
-    assert built["index"].xpath(path) == ["The question is told."] * 2
+    assert built["index"].xpath(path) == ["Is it told?"] * 2
 
 
 def asset(name, **attributes):
@@ -373,12 +375,12 @@ def test_the_names_on_all_pages_are_known_but_not_those_of_the_themes_templates(
     static = tmp_path / "_static"
     for name in (*SCRIPTS, "searchtools.js"):
         (static / name).parent.mkdir(parents=True, exist_ok=True)
-        (static / name).write_text("x.classList.add('from-a-script')")
+        (static / name).write_text(f"x.classList.add('from-{Path(name).stem}')")
     (tmp_path / "a.html").write_text("<p class='one two' id=three>class='text'")
     (static / "macros.html").write_text("<p class='template'>")
     known = known_names(tmp_path, static)
-    assert {"one", "two", "three", "from-a-script", "show"} <= known
-    assert not {"text", "template"} & known
+    assert {"one", "two", "three", "from-doctools", "from-searchtools", "show"} <= known
+    assert not {"text", "template", "from-bootstrap"} & known  # whose words are too many
 
 
 def test_a_picture_that_does_not_say_its_size_is_an_error(tmp_path):
@@ -387,8 +389,20 @@ def test_a_picture_that_does_not_say_its_size_is_an_error(tmp_path):
         size_of(tmp_path / "b.svg")
 
 
+def test_a_chapters_head_is_not_what_it_is_about():
+    document = chapter("a")
+    title = next(iter(document.findall(nodes.title)))
+    head, text = (
+        nodes.paragraph("", "3 claims", classes=["book-head"]),
+        nodes.paragraph("", "Text."),
+    )
+    title.parent += [head, text]
+    assert description(document) == "Text."
+
+
 def test_descriptions_end_with_a_whole_word():
     assert cut("short") == "short"
+    assert cut("as long as it may be", 20) == "as long as it may be"
     assert cut("one two, three", 11) == "one two…"
     assert cut("one two three", 10) == "one two…"
     assert all(len(cut("word " * 90, n)) <= n for n in range(10, 200))
