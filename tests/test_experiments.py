@@ -94,6 +94,13 @@ def test_what_is_stored_is_whole(name):
         assert isinstance(stored.arms[arm]["chapter"], int)
 
 
+def test_there_is_no_store_besides():
+    """Every file of data in the book's package that is JSON is an experiment's."""
+    known = {experiment(name).path for name in NAMES}
+    assert set((ROOT / "transformer_book").rglob("*.json")) <= known
+    assert len(known) == len(NAMES)
+
+
 def test_a_file_comes_back_as_it_was_written(tmp_path):
     path = tmp_path / "x.json"
     other = run_of("two", seed=None, code=None, made={"python": "4", "torch": "2"})

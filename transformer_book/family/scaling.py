@@ -107,14 +107,14 @@ def best_sizes(
         N, D, loss = _columns(cell, count, fallen)
         curves.setdefault(N[0], []).append((D[0], loss.mean()))
     computes = [6 * N * D for N, curve in curves.items() for D, _ in curve]
-    found = []
+    best_at = []
     for C in np.geomspace(min(computes), max(computes), 60):
         losses = {N: _between(curve, C / (6 * N)) for N, curve in curves.items()}
         best = _bottom({N: loss for N, loss in losses.items() if loss is not None})
         if best is not None:
-            found.append((C, best))
-    computes, sizes = np.array(found).reshape(-1, 2).T
-    return computes, sizes
+            best_at.append((C, best))
+    columns = np.array(best_at).reshape(-1, 2)
+    return columns[:, 0], columns[:, 1]
 
 
 def power_of(x: Numbers, y: Numbers) -> float:

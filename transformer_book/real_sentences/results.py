@@ -5,8 +5,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from transformer_book.experiments import runs
 from transformer_book.experiments.results import Results
+from transformer_book.experiments.runs import Made
+from transformer_book.experiments.runs import Run as StoredRun
 from transformer_book.real_sentences.bootstrap import Difference
 
 RESULTS = Path(__file__).with_name("real_sentences.json")
@@ -53,7 +54,7 @@ class Row:
     n_parameters: int
     runs: tuple[Run, ...]
     signatures: tuple[str, str]
-    made: runs.Made
+    made: Made
 
     @property
     def seconds(self) -> float:
@@ -92,7 +93,7 @@ def _row(results: Results, name: str, facts: dict[str, Any]) -> Row:
     )
 
 
-def _run(run: runs.Run) -> Run:
+def _run(run: StoredRun) -> Run:
     behind = ("behind", "behind low", "behind high")
     known = "behind" in run.curve[run.n_steps]
     return Run(
@@ -107,11 +108,11 @@ def _run(run: runs.Run) -> Run:
     )
 
 
-def _scores(run: runs.Run, way: str) -> Scores:
+def _scores(run: StoredRun, way: str) -> Scores:
     return Scores(*(run.measured(f"{way} {name}") for name in ("bleu", "chrf", "ratio")))
 
 
-def _numbered(run: runs.Run, name: str) -> dict[str, float]:
+def _numbered(run: StoredRun, name: str) -> dict[str, float]:
     """What is stored as this name and a number, such as "alpha 0.6", by the number."""
     names = (key for key in run.curve[run.n_steps] if key.startswith(f"{name} "))
     return {key.removeprefix(f"{name} "): run.measured(key) for key in names}
