@@ -1,5 +1,6 @@
 """The one store of experiments: its schema, what is wanted next, running, the plateau, the list."""
 
+import contextlib
 import json
 import math
 import os
@@ -17,7 +18,7 @@ from torch import nn
 
 from tools import experiments as tool
 from tools.chapters import ROOT
-from transformer_book.experiments import provenance
+from transformer_book.experiments import provenance, running
 from transformer_book.experiments.catalogue import HOMES, experiment
 from transformer_book.experiments.cells import Cells, chapter
 from transformer_book.experiments.experiment import MOST_WIDENED, Arm, Experiment, Plan
@@ -427,6 +428,24 @@ def test_two_processes_share_the_work_and_do_nothing_twice(tmp_path):
         assert process.returncode == 0
     assert set(Counter((tmp_path / "begun").read_text().splitlines()).values()) == {1}
     assert len(read(tmp_path / "runs.json").runs) == 6
+
+
+def test_what_another_ended_meanwhile_is_not_done_again(small, monkeypatch):
+    claimed, by_another = running._claimed, []
+
+    @contextlib.contextmanager
+    def late(known, name, plan):
+        """Another process ends the first run between our look at the file and our claim."""
+        with claimed(known, name, plan) as mine:
+            if not by_another:
+                by_another.append(run_one(name, small_arm(), plan))
+                store(known, known.arms(), by_another[0])
+            yield mine
+
+    monkeypatch.setattr(running, "_claimed", late)
+    own = list(complete(small))
+    assert len(own) == 5
+    assert by_another[0].lr not in [run.lr for run in own if run.sweep]
 
 
 # A chapter's cells, and the hash of what computes a number
