@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 
+import jaxtyping
 import nbformat
 import pytest
 import torch
@@ -26,6 +27,7 @@ from transformer_book.experiments.learning import along, one_for_each
 from transformer_book.experiments.plateau import plateau
 from transformer_book.experiments.running import complete, forget, run_one, store
 from transformer_book.experiments.runs import Run, Stored, read, write
+from transformer_book.translator.data import corpus
 
 NAMES = list(HOMES)
 MADE = {"python": "3", "torch": None}
@@ -573,8 +575,16 @@ def test_wrong_orders_are_refused(listed, capsys, arguments, said):
     assert said in capsys.readouterr().err
 
 
+@pytest.fixture
+def corpus_made_unchecked():
+    """The grammar writes 27,000 sentences: the check of every annotation would take a minute."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    assert corpus().examples
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "real_sentences"])
-def test_every_arm_can_be_made(name):
+def test_every_arm_can_be_made(name, corpus_made_unchecked):
     arms = experiment(name).arms()
     assert arms
     for arm in arms.values():
