@@ -39,7 +39,10 @@ def start(p: argparse.ArgumentParser) -> argparse.Namespace | None:
     """The options for one number of threads; None in the parent of several such processes."""
     options = p.parse_args()
     if len(options.threads) > 1:
-        module = sys.modules["__main__"].__spec__.name
+        spec = sys.modules["__main__"].__spec__
+        if spec is None:  # started as a file, which has no siblings to import
+            raise ValueError("a benchmark must be started as python -m benchmarks.NAME")
+        module = spec.name
         for n in options.threads:  # of two --threads the last one holds
             arguments = [*sys.argv[1:], "--threads", str(n)]
             subprocess.run([sys.executable, "-m", module, *arguments], check=True)
@@ -54,7 +57,7 @@ def interleave(
     """Seconds of each case in each round; each round starts with another case."""
     clock = time.process_time if cpu_time else time.perf_counter
     names = list(cases)
-    seconds = {name: [] for name in names}
+    seconds: dict[str, list[float]] = {name: [] for name in names}
     for run in cases.values():
         run()  # warms caches and allocators up
     gc.collect()

@@ -1,5 +1,6 @@
 """The one store of experiments: its schema, what is wanted next, running, the plateau, the list."""
 
+import contextlib
 import json
 import math
 import os
@@ -10,6 +11,7 @@ import time
 from collections import Counter
 from dataclasses import replace
 
+import jaxtyping
 import nbformat
 import pytest
 import torch
@@ -17,7 +19,7 @@ from torch import nn
 
 from tools import experiments as tool
 from tools.chapters import ROOT
-from transformer_book.experiments import provenance
+from transformer_book.experiments import provenance, running
 from transformer_book.experiments.catalogue import HOMES, experiment
 from transformer_book.experiments.cells import Cells, chapter
 from transformer_book.experiments.experiment import MOST_WIDENED, Arm, Experiment, Plan
@@ -25,6 +27,7 @@ from transformer_book.experiments.learning import along, one_for_each
 from transformer_book.experiments.plateau import plateau
 from transformer_book.experiments.running import complete, forget, run_one, store
 from transformer_book.experiments.runs import Run, Stored, read, write
+from transformer_book.translator.data import corpus
 
 NAMES = list(HOMES)
 MADE = {"python": "3", "torch": None}
@@ -92,6 +95,13 @@ def test_what_is_stored_is_whole(name):
         assert known.measure in run.curve[run.n_steps]
     for arm in stored.arms:
         assert isinstance(stored.arms[arm]["chapter"], int)
+
+
+def test_there_is_no_store_besides():
+    """Every file of data in the book's package that is JSON is an experiment's."""
+    known = {experiment(name).path for name in NAMES}
+    assert set((ROOT / "transformer_book").rglob("*.json")) <= known
+    assert len(known) == len(NAMES)
 
 
 def test_a_file_comes_back_as_it_was_written(tmp_path):
@@ -422,6 +432,24 @@ def test_two_processes_share_the_work_and_do_nothing_twice(tmp_path):
     assert len(read(tmp_path / "runs.json").runs) == 6
 
 
+def test_what_another_ended_meanwhile_is_not_done_again(small, monkeypatch):
+    claimed, by_another = running._claimed, []
+
+    @contextlib.contextmanager
+    def late(known, name, plan):
+        """Another process ends the first run between our look at the file and our claim."""
+        with claimed(known, name, plan) as mine:
+            if not by_another:
+                by_another.append(run_one(name, small_arm(), plan))
+                store(known, known.arms(), by_another[0])
+            yield mine
+
+    monkeypatch.setattr(running, "_claimed", late)
+    own = list(complete(small))
+    assert len(own) == 5
+    assert by_another[0].lr not in [run.lr for run in own if run.sweep]
+
+
 # A chapter's cells, and the hash of what computes a number
 
 
@@ -547,8 +575,16 @@ def test_wrong_orders_are_refused(listed, capsys, arguments, said):
     assert said in capsys.readouterr().err
 
 
+@pytest.fixture
+def corpus_made_unchecked():
+    """The grammar writes 27,000 sentences: the check of every annotation would take a minute."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    assert corpus().examples
+    jaxtyping.config.update("jaxtyping_disable", False)
+
+
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "real_sentences"])
-def test_every_arm_can_be_made(name):
+def test_every_arm_can_be_made(name, corpus_made_unchecked):
     arms = experiment(name).arms()
     assert arms
     for arm in arms.values():

@@ -52,7 +52,7 @@ def test_every_cell_runs_on_a_gpu(path, tmp_path):
 
 IMPORTS = """\
 import torch
-from transformer.book import claim, minimise
+from transformer_book import claim, minimise
 from transformer.runtime import default_device
 x = torch.ones(2, device=default_device(), requires_grad=True)
 """

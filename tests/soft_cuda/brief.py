@@ -14,9 +14,9 @@ from types import ModuleType
 
 from IPython import get_ipython
 
-import transformer.book.claims
-import transformer.book.descent
 import transformer.training.loop
+import transformer_book.claims
+import transformer_book.descent
 from transformer.training import History
 
 STEPS = 4
@@ -94,8 +94,8 @@ def put(change: Callable[[Callable], Callable], name: str, *modules: ModuleType)
         setattr(module, name, change(getattr(module, name)))
 
 
-put(brief_minimise, "minimise", transformer.book.descent, transformer.book)
+put(brief_minimise, "minimise", transformer_book.descent, transformer_book)
 put(brief_fit, "fit", transformer.training.loop, transformer.training)
-put(brief_claim, "claim", transformer.book.claims, transformer.book)
+put(brief_claim, "claim", transformer_book.claims, transformer_book)
 get_ipython().user_ns[brief_range.__name__] = brief_range
 get_ipython().ast_transformers.append(LoopsThatTrain())

@@ -20,7 +20,7 @@ STEPS = (0, 200, 400, 800, 1300, 2000)
 class Recall(nn.Module):
     """The chapter's parameters and its function of them, as one model."""
 
-    def __init__(self, cell: SimpleNamespace, divisor: float, smaller: float):
+    def __init__(self, cell: SimpleNamespace, divisor: int, smaller: int):
         super().__init__()
         # the chapter starts from a seed: one drawn from PyTorch's, which was set before
         start = cell.start(int(torch.randint(2**31, ())), smaller)
