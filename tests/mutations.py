@@ -413,13 +413,13 @@ the bar counts files that are there: for name in names) ⇒ for name in FILES)
 the bar is never silent: {} if progress else ⇒ {} if True else
 the bar is silent where the variable has no say: {"disable": True}  # ⇒ {"disable": False}  #
 
-# transformer_book/real_sentences/bootstrap.py | test_real_sentences.py -k 'bootstrap or interval or seed'
+# transformer_book/real_sentences/bootstrap.py | test_real_sentences.py -k 'strap or interval or seed'
 an interval of 90 %: [0.025, 0.975] ⇒ [0.05, 0.95]
 resampled tests of half the size: (n_samples, len(one)) ⇒ (n_samples, len(one) // 2)
 one seed for all: manual_seed(seed) ⇒ manual_seed(0)
 not paired: - bleu_of(other[chosen].sum(dim=1)) ⇒ - bleu_of(other[chosen.flip(0)].sum(dim=1))
 
-# transformer_book/real_sentences/candidates.py | test_real_sentences.py -k 'search or word or score'
+# transformer_book/real_sentences/candidates.py | test_real_sentences.py -k 'word or score'
 unpenalised: key=lambda one: one.score(alpha) ⇒ key=lambda one: one.log_p
 candidates of the sorted sentences: candidates_of[rows[source]] ⇒ candidates_of[source]
 a sentence without a word fails: one: one.score(alpha), default=None) ⇒ one: one.score(alpha))
