@@ -413,7 +413,7 @@ the bar counts files that are there: for name in names) ⇒ for name in FILES)
 the bar is never silent: {} if progress else ⇒ {} if True else
 the bar is silent where the variable has no say: {"disable": True}  # ⇒ {"disable": False}  #
 
-# transformer_book/real_sentences/bootstrap.py | test_real_sentences.py -k 'strap or interval or seed'
+# transformer_book/real_sentences/bootstrap.py | test_real_sentences.py -k 'strap or seed'
 an interval of 90 %: [0.025, 0.975] ⇒ [0.05, 0.95]
 resampled tests of half the size: (n_samples, len(one)) ⇒ (n_samples, len(one) // 2)
 one seed for all: manual_seed(seed) ⇒ manual_seed(0)

@@ -130,9 +130,12 @@ def test_rows_of_a_memory_cache_can_be_selected():
 
 def test_selecting_from_what_is_still_empty_does_nothing():
     rows = torch.tensor([0, 0])
-    for cache in (KeyValueCache(3), MemoryCache(), LayerCache(3)):
+    for cache in (KeyValueCache(3), MemoryCache()):
         cache.select(rows)
         assert cache.length == 0
+    layer = LayerCache(3)
+    layer.select(rows, sources=rows)
+    assert layer.length == 0
 
 
 @POSITIONED

@@ -13,6 +13,7 @@ import re
 import sys
 import time
 from pathlib import Path
+from typing import Any
 from xml.etree import ElementTree
 
 import nbformat
@@ -132,7 +133,7 @@ def words_for(drawing: str) -> str | None:
 class _Loop(asyncio.SelectorEventLoop):
     """Leaves Ctrl-C to asyncio, which ends every chapter; nbclient would end the last begun."""
 
-    def add_signal_handler(self, *_) -> None:
+    def add_signal_handler(self, *_: Any) -> None:  # type: ignore[override]  # whatever it is given
         raise RuntimeError("no handlers here")  # as outside the main thread; nbclient expects it
 
 
@@ -183,7 +184,8 @@ async def execute_all(stale: dict[Path, NotebookNode], jobs: int) -> bool:
                 await execute(notebook)
             # a RuntimeError: the kernel did not start, or died
             except (CellExecutionError, CellTimeoutError, RuntimeError) as error:
-                if not asyncio.current_task().cancelling():  # else Ctrl-C ended its kernel
+                task = asyncio.current_task()
+                if task is None or not task.cancelling():  # else Ctrl-C ended its kernel
                     what = f"{path.name}: left as it was, for it stopped at an error\n{error}"
                     print(what, file=sys.stderr, flush=True)
                 return False
