@@ -201,6 +201,7 @@ BAD = [
     ({"batch_size": 0}, "batch_size must be positive, got 0"),
     ({"max_tokens": -1}, "max_tokens must be positive, got -1"),
     ({"batch_size": 2, "world_size": 0}, "world_size must be positive, got 0"),
+    ({"max_tokens": 9, "world_size": 0}, "world_size must be positive, got 0"),
     ({"batch_size": 2, "rank": 2, "world_size": 2}, "rank must lie between 0 and 1, got 2"),
     ({"batch_size": 2, "rank": -1}, "rank must lie between 0 and 0, got -1"),
     ({"batch_size": 1, "world_size": 5}, "must fill a batch on each of 5 processes, got 4"),

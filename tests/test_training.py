@@ -115,6 +115,15 @@ def test_the_loss_of_extreme_half_precision_logits_is_finite(dtype):
     assert gradient.isfinite().all()
 
 
+def test_a_tenth_is_smoothed_unless_it_is_said_and_never_all(unchecked):
+    logits, labels = torch.randn(2, 3, V), torch.tensor([[1, 2, 0], [3, 4, 5]])
+    tenth = smoothed_cross_entropy(logits, labels, smoothing=0.1)
+    assert smoothed_cross_entropy(logits, labels) == tenth
+    for share in (1.0, -0.1):
+        with pytest.raises(ValueError, match=f"smoothing must be at least 0 .* got {share}"):
+            smoothed_cross_entropy(logits, labels, smoothing=share)
+
+
 def test_a_batch_of_padding_alone_costs_nothing():
     assert smoothed_cross_entropy(torch.randn(2, 3, V), torch.zeros(2, 3, dtype=torch.long)) == 0
 
@@ -126,6 +135,7 @@ def test_paper_schedule_equals_its_formula():
         assert rate(step) == pytest.approx(expected, rel=1e-12)
     assert max(range(1, 9000), key=rate) == 4000
     assert rate(4000) == pytest.approx((512 * 4000) ** -0.5)
+    assert [paper_schedule(512)(step) for step in (1, 9999)] == [rate(1), rate(9999)]
 
 
 def test_warmup_schedule_peaks_where_and_as_it_says():
