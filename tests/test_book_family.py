@@ -177,7 +177,7 @@ def test_each_change_has_as_many_parameters(name):
 
 def test_all_changes_are_the_block_of_today():
     assert CHANGES["all"] == {
-        **{"norm": "rms", "feed_forward": "swiglu", "position": "rotary"},
+        **{"norm_kind": "rms", "feed_forward": "swiglu", "position": "rotary"},
         **{"n_key_heads": 2, "bias": False},
     }
     with pytest.raises(ValueError, match=r"name must be one of base, .* got 'bigger'"):

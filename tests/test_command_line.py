@@ -697,4 +697,4 @@ def test_a_step_has_batches_of_several_lengths_unless_their_size_is_given(option
     parser = argparse.ArgumentParser()
     add_options(parser, train_options.Batches)
     batches = read_options(train_options.Batches, parser.parse_args(options))
-    assert (batches.sentences, batches.accumulate) == sizes
+    assert (batches.sentences, batches.per_step) == sizes

@@ -30,9 +30,9 @@ MODELS = {
     "one table of three": lambda: Transformer(TransformerConfig.tiny(11, 11, **SIZES)),
     "GPT": lambda: family(DecoderOnly, dropout=0.1),
     "a model of today": lambda: family(
-        DecoderOnly, norm="rms", feed_forward="swiglu", position="rotary", bias=False, n_key_heads=1
+        DecoderOnly, norm_kind="rms", feed_forward="swiglu", position="rotary", n_key_heads=1
     ),
-    "BERT": lambda: family(EncoderOnly, norm_order="post", n_token_types=2),
+    "BERT": lambda: family(EncoderOnly, norm="post", n_token_types=2),
 }
 
 

@@ -389,8 +389,8 @@ def test_a_picture_that_does_not_say_its_size_is_an_error(tmp_path):
         size_of(tmp_path / "b.svg")
 
 
-def test_a_chapters_head_is_not_what_it_is_about():
-    document = chapter("a")
+def test_a_chapters_head_is_not_what_it_is_about(with_ticks):
+    document = with_ticks(["a"])
     title = next(iter(document.findall(nodes.title)))
     head, text = (
         nodes.paragraph("", "3 claims", classes=["book-head"]),

@@ -71,7 +71,7 @@ def prepare(options: Options, *, rank: int, world_size: int) -> Job:
         batch_size=options.batches.sentences,
         max_tokens=options.batches.max_tokens,
     )
-    accumulate = options.batches.accumulate
+    accumulate = options.batches.per_step
     n_steps = _n_steps(options.course, len(batches), accumulate)
     schedule = _schedule(options.course, config.d_model, n_steps)
     # and nothing is left to be refused

@@ -80,7 +80,7 @@ def _fit(options: Options, job: Job, device: torch.device) -> list[float]:
         schedule=job.schedule,
         smoothing=course.smoothing,
         clip_norm=course.clip_norm,
-        accumulate=options.batches.accumulate,
+        accumulate=options.batches.per_step,
         seed=course.seed,
         device=device,
         precision=machine.precision,

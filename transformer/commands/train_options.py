@@ -129,17 +129,19 @@ class Batches:
         int | None, Option("positions a process, padding included", either="size")
     ] = None
     accumulate: Annotated[
-        int,
+        int | None,
         Option(
             "batches to a step; a batch holds one length, a step learns better from several "
             "(default: 4, or 1 where the size of a batch is given)"
         ),
-    ] = None  # type: ignore[assignment]  # until the line below has chosen it
+    ] = None
 
-    def __post_init__(self) -> None:
-        if self.accumulate is None:
-            chosen = 1 if self.batch_size or self.max_tokens else 4
-            object.__setattr__(self, "accumulate", chosen)
+    @property
+    def per_step(self) -> int:
+        """How many batches make a step."""
+        if self.accumulate is not None:
+            return self.accumulate
+        return 1 if self.batch_size or self.max_tokens else 4
 
     @property
     def sentences(self) -> int | None:
