@@ -576,10 +576,20 @@ trains without dropout: self.module.to(self.device).train() ⇒ self.module.to(s
 labels of padding 0 alone: self.pad_id = self.model.pad_id ⇒ self.pad_id = 0
 Ctrl-C cuts an update in two: with uninterrupted(): ⇒ if True:
 
+gradients shared too early | test_processes.py: if i + 1 < len(batches) else ⇒ if i > 0 else
+another smoothing than asked for: smoothing=self.smoothing, pad_id ⇒ smoothing=0.1, pad_id
+a loss holds on to its graph: total += loss.detach() ⇒ total = total + loss
+sixteen seeds for all steps: .getrandbits(32) ⇒ .getrandbits(4)
+a step on padding alone is 0 / 0: n_tokens.clamp(min=1) ⇒ n_tokens
+refused after the first batch: check_share(smoothing=self.smoothing) ⇒ pass
 a sharded model copied as well | test_processes.py: world_size() > 1 and not self.sharded ⇒
     world_size() > 1
 
 # training/loop.py | test_training.py -k 'not compiled'
+a folder's folders are not made: mkdir(parents=True, exist_ok=True) ⇒ mkdir(exist_ok=True)
+one weight may be NaN: if not all(p.isfinite().all() for ⇒ if not any(p.isfinite().all() for
+an infinite loss passes: if not math.isfinite(loss): ⇒ if math.isnan(loss):
+losses are read at the end alone: or last or number % 10 == 0: ⇒ or last:
 a sharded model saved in a run: self.run is not None and self.step.sharded ⇒ False
 measured with smoothing: smoothing=0.0, pad_id=pad_id ⇒ smoothing=0.1, pad_id=pad_id
 measured labels of padding 0 alone: count_labels(batch.labels, pad_id=pad_id) ⇒

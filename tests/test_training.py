@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from inspect import signature
 
 import pytest
 import torch
@@ -26,6 +27,7 @@ from transformer.config import TransformerConfig
 from transformer.data.batches import Batch, TextBatch
 from transformer.model import Transformer
 from transformer.training import (
+    TrainingStep,
     best_checkpoint,
     checkpoints,
     count_labels,
@@ -162,15 +164,15 @@ def test_the_optimizer_is_the_papers():
 
 def test_one_step_is_adam_on_the_mean_loss_of_the_tokens():
     fitted, plain = model(dropout=0.0), model(dropout=0.0)
-    history = fit(fitted, batches, n_steps=2, clip_norm=None, smoothing=0.1, **FLAT)
+    history = fit(fitted, batches, n_steps=2, clip_norm=None, smoothing=0.3, **FLAT)
     adam = torch.optim.Adam(plain.parameters(), lr=1e-3, betas=(0.9, 0.98), eps=1e-9)
     for i, seen in enumerate(history.losses):
         src, tgt = batches(i)
         labels = tgt[:, 1:]
-        loss = smoothing_by_loops(logits := plain(src, tgt[:, :-1]), labels, 0.1)
+        loss = smoothing_by_loops(logits := plain(src, tgt[:, :-1]), labels, 0.3)
         assert seen == pytest.approx(float(loss) / int((labels != 0).sum()), rel=1e-5)
         F.cross_entropy(
-            logits.flatten(0, 1), labels.flatten(), ignore_index=0, label_smoothing=0.1
+            logits.flatten(0, 1), labels.flatten(), ignore_index=0, label_smoothing=0.3
         ).backward()
         adam.step()
         adam.zero_grad()
@@ -193,6 +195,21 @@ def test_accumulated_batches_make_the_step_of_their_union():
     assert one.losses == pytest.approx(two.losses, rel=1e-5)
     together, in_pieces = (weights(m, without="W_k.bias") for m in (together, in_pieces))
     assert_close(together, in_pieces, rtol=0, atol=1e-5)
+
+
+def test_a_step_on_padding_alone_costs_nothing_and_breaks_nothing():
+    tokens = torch.tensor([[1, 0, 0]])
+    history = fit(m := model(), lambda i: Batch(tokens, tokens), n_steps=2, **FLAT)
+    assert history.losses == [0.0, 0.0]
+    assert_close(weights(m), weights(model()), rtol=0, atol=0)
+
+
+def test_the_losses_of_steps_keep_no_graph():
+    about = {"clip_norm": 1.0, "accumulate": 2, "seed": 0, "precision": "fp32", "compiled": False}
+    about |= {"schedule": lambda n: 1e-3, "smoothing": 0.1, "device": torch.device("cpu")}
+    step = TrainingStep(model(), batches, **about)
+    step(1)
+    assert [loss.requires_grad for loss in step.losses] == [False]
 
 
 def test_what_is_left_of_an_interrupted_step_does_no_harm():
@@ -292,6 +309,43 @@ def test_weights_that_are_not_finite_are_not_saved(tmp_path):
     assert checkpoints(tmp_path) == []
 
 
+def test_one_weight_that_is_not_finite_is_enough(tmp_path):
+    m = model()
+    m.unused = torch.nn.Parameter(torch.tensor([math.nan]))
+    with pytest.raises(FloatingPointError, match="after step 1 a weight is not finite"):
+        fit(m, batches, n_steps=1, run=tmp_path, **FLAT)
+    assert checkpoints(tmp_path) == []
+
+
+def test_an_infinite_loss_stops_training_too():
+    m = Bigrams()
+    with torch.no_grad():
+        m.table[:, 3:] = -math.inf  # words that are to be predicted, and cannot be
+    with pytest.raises(FloatingPointError, match="the loss of step 1 is inf"):
+        fit(m, lambda i: TextBatch(batches(i).tgt), n_steps=1, smoothing=0.0, **FLAT)
+
+
+def test_a_loss_that_is_not_finite_is_seen_within_ten_steps():
+    asked = []
+    m = Bigrams()
+    with torch.no_grad():
+        m.table[:, 3:] = math.nan
+    with pytest.raises(FloatingPointError, match="the loss of step 1 is nan"):
+        fit(m, lambda i: asked.append(i) or TextBatch(batches(i).tgt), n_steps=99, **FLAT)
+    assert len(asked) == 10
+
+
+def test_a_run_may_lie_in_folders_that_are_not_there_yet(tmp_path):
+    fit(model(), batches, n_steps=1, run=tmp_path / "all" / "runs" / "one", **FLAT)
+    assert len(checkpoints(tmp_path / "all" / "runs" / "one")) == 1
+
+
+def test_what_fit_does_unless_it_is_told_otherwise():
+    names = ("smoothing", "clip_norm", "accumulate", "seed", "keep", "precision", "compiled")
+    defaults = [signature(fit).parameters[name].default for name in names]
+    assert defaults == [0.1, 1.0, 1, 0, 2, "auto", False]
+
+
 def test_fewer_steps_than_are_done_and_a_file_for_a_folder_are_refused(tmp_path):
     fit(model(), batches, n_steps=3, run=tmp_path / "run", **FLAT)
     with pytest.raises(ValueError, match=r"n_steps must be at least the 3 done in .*run, got 2"):
@@ -384,8 +438,8 @@ def test_the_same_seed_gives_the_same_curve_and_leaves_the_callers_generator():
 
 def test_dropout_differs_from_step_to_step():
     m = model(dropout=0.5).eval()  # which is how load_transformer gives it
-    same = fit(m, lambda i: batches(0), n_steps=3, schedule=lambda n: 0.0, **QUIET)
-    assert len(set(same.losses)) == 3
+    same = fit(m, lambda i: batches(0), n_steps=20, schedule=lambda n: 0.0, **QUIET)
+    assert len(set(same.losses)) == 20
 
 
 @pytest.mark.parametrize("norm", ["post", "pre"])
@@ -741,8 +795,10 @@ def test_a_sharded_model_is_not_saved_in_a_run(tmp_path):
 def test_refuses(changes, message):
     m = model()
     before = weights(m)
+    asked = []
     with pytest.raises(ValueError, match=message):
-        fit(m, batches, **{"n_steps": 1, **FLAT, **changes})
+        fit(m, asked.append, **{"n_steps": 1, **FLAT, **changes})
+    assert asked == []  # before anything is done
     assert_close(weights(m), before, rtol=0, atol=0)
 
 
