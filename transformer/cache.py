@@ -3,7 +3,7 @@
 A decoder writes one token at a time. Whatever it has worked out for the tokens before stays true,
 since no token sees a later one; so each attention keeps the keys and values that it has made, and a
 step makes those of one token. The classes below, from the inside out: the cache of one attention,
-that of one layer, and the state of the whole model. All of them can :meth:`select` rows, because a
+that of one layer, and the state of the whole model. All of them can ``select`` rows, because a
 search drops sentences that have ended, and goes on twice from a beam that it likes.
 """
 
