@@ -62,7 +62,8 @@ def save_checkpoint(
 
 def checkpoints(run: str | Path) -> list[Path]:
     """The checkpoints in ``run``, oldest first."""
-    return sorted((p for p in Path(run).glob("step-*") if _NAME.fullmatch(p.name)), key=step_of)
+    run = Path(run)
+    return sorted((run / name for name in _names(run) if _NAME.fullmatch(name)), key=step_of)
 
 
 def step_of(path: Path) -> int:
@@ -202,9 +203,14 @@ def _is_number(value: Any) -> bool:
 
 def _remove_leftovers(run: Path) -> None:
     """What processes that were killed have left half written or half removed."""
-    for pattern in (".writing-*", ".removing-*"):
-        for leftover in run.glob(pattern):
-            remove(leftover)
+    for name in _names(run):
+        if name.startswith((".writing-", ".removing-")):
+            remove(run / name)
+
+
+def _names(run: Path) -> list[str]:
+    """What lies in ``run``, read at once: Ctrl-C leaves no folder open."""
+    return os.listdir(run) if run.is_dir() else []
 
 
 def _remove_old(run: Path, keep: int) -> None:
