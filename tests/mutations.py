@@ -634,9 +634,9 @@ best not kept: if old != best: ⇒ if True:
 highest evaluation the best: return min(measured ⇒ return max(measured
 an evaluation of NaN the best: if not math.isnan(values[path])] ⇒
     if str(step_of(path)) in evaluations]
-leftovers of removal not cleared: (".writing-*", ".removing-*") ⇒ (".writing-*",)
+leftovers of removal not cleared: (".writing-", ".removing-") ⇒ (".writing-",)
 another step than the folder's: and step_of(path) != about["step"]: ⇒ and False:
-links followed when leftovers go: remove(leftover) ⇒ __import__("shutil").rmtree(leftover)
+links followed when leftovers go: remove(run / name) ⇒ __import__("shutil").rmtree(run / name)
 average in single precision: tensor.double() for ⇒ tensor.clone() for
 sum for an average: total / len(paths) for ⇒ total for
 
