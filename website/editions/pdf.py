@@ -105,6 +105,11 @@ def numbers(pdf: pikepdf.Pdf) -> dict[str, int]:
     return {name[1:]: number[place[0].objgen] for name, place in pdf.Root.Dests.items()}
 
 
+def numbers_in(file: Path) -> dict[str, int]:
+    with pikepdf.open(file) as pdf:
+        return numbers(pdf)
+
+
 def dead_links(pdf: pikepdf.Pdf) -> list[str]:
     """Links of the PDF that lead nowhere: to no place in it, or to what was on this machine."""
     known, wrong = set(pdf.Root.get("/Dests", {}).keys()), []
@@ -145,10 +150,13 @@ def printed(browser: Browser, text: str, site: Path, target: Path) -> dict[str, 
         raise Fault("\n".join(wrong))
     paper = {"path": target, "prefer_css_page_size": True, "print_background": True}
     page.pdf(**paper, tagged=False)
-    with pikepdf.open(target) as draft:
-        shown = numbers(draft)
-    page.evaluate("shown => edition.number(shown)", shown)
-    page.pdf(**paper, tagged=True)
+    shown = numbers_in(target)
+    for _ in range(3):  # a heading at the edge of a page may move as the numbers come in
+        page.evaluate("shown => edition.number(shown)", shown)
+        page.pdf(**paper, tagged=True)
+        if (stand := numbers_in(target)) == shown:
+            break
+        shown = stand
     page.close()
     return shown
 
