@@ -105,16 +105,5 @@ def compare(s: settings.Setting, rounds: int, options) -> dict:
     return {"as_marian": same, "cases": result}
 
 
-def main() -> None:
-    options = measure.start(measure.parser(__doc__, small=20, base=3))
-    if options is None:
-        return
-    results = {}
-    for name in options.settings:
-        rounds = options.rounds or options.default_rounds[name]
-        results[name] = compare(settings.SETTINGS[name], rounds, options)
-    measure.save("beam_search", options.threads[0], results)
-
-
 if __name__ == "__main__":
-    main()
+    measure.each_setting("beam_search", __doc__, compare, small=20, base=3)

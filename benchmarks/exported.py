@@ -91,17 +91,5 @@ def compare(s: settings.Setting, rounds: int, options) -> dict:
     return {"cases": result}
 
 
-def main() -> None:
-    options = measure.start(measure.parser(__doc__, small=20, base=3))
-    if options is None:
-        return
-    results = {}
-    for name in options.settings:
-        rounds = options.rounds or options.default_rounds[name]
-        results[name] = compare(settings.SETTINGS[name], rounds, options)
-    if not options.only:
-        measure.save("exported", options.threads[0], results)
-
-
 if __name__ == "__main__":
-    main()
+    measure.each_setting("exported", __doc__, compare, small=20, base=3)

@@ -57,17 +57,5 @@ def compare(s: settings.Setting, rounds: int, options) -> dict:
     return {"cached_as_uncached": same, "cases": result}
 
 
-def main() -> None:
-    options = measure.start(measure.parser(__doc__, small=30, base=3))
-    if options is None:
-        return
-    results = {}
-    for name in options.settings:
-        rounds = options.rounds or options.default_rounds[name]
-        results[name] = compare(settings.SETTINGS[name], rounds, options)
-    if not options.only:
-        measure.save("greedy_decoding", options.threads[0], results)
-
-
 if __name__ == "__main__":
-    main()
+    measure.each_setting("greedy_decoding", __doc__, compare, small=30, base=3)

@@ -16,6 +16,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
+from benchmarks.settings import SETTINGS
+
 PEERS = ("x-transformers", "transformers", "ctranslate2", "joeynmt")
 RESULTS = Path(__file__).parent / "results"
 ROOT = RESULTS.parent.parent
@@ -49,6 +51,20 @@ def start(p: argparse.ArgumentParser) -> argparse.Namespace | None:
         return None
     torch.set_num_threads(options.threads[0])
     return options
+
+
+def each_setting(name: str, doc: str, compare: Callable[..., dict], **rounds: int) -> None:
+    """The main program of a benchmark: ``compare(setting, rounds, options)`` for each that is asked
+    for, and all results in one file, unless ``--only`` some models were compared."""
+    options = start(parser(doc, **rounds))
+    if options is None:
+        return
+    results = {}
+    for setting in options.settings:
+        n_rounds = options.rounds or options.default_rounds[setting]
+        results[setting] = compare(SETTINGS[setting], n_rounds, options)
+    if not options.only:
+        save(name, options.threads[0], results)
 
 
 def interleave(

@@ -121,17 +121,5 @@ def compare(s: settings.Setting, rounds: int, options) -> dict:
     return {"cases": result, "saved_bytes": saved, "parameters": parameters, "matrix_flop": flop}
 
 
-def main() -> None:
-    options = measure.start(measure.parser(__doc__, small=30, base=5))
-    if options is None:
-        return
-    results = {}
-    for name in options.settings:
-        rounds = options.rounds or options.default_rounds[name]
-        results[name] = compare(settings.SETTINGS[name], rounds, options)
-    if not options.only:
-        measure.save("training_step", options.threads[0], results)
-
-
 if __name__ == "__main__":
-    main()
+    measure.each_setting("training_step", __doc__, compare, small=30, base=5)
