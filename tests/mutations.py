@@ -92,6 +92,9 @@ a search that begins has the room of one row: if len(rows) > len(room): ⇒ if F
 room made anew at each selection: if len(rows) > len(room): ⇒ if True:
 memory's cache not selected:
     self.kept = keys.index_select(0, rows), values.index_select(0, rows) ⇒ pass
+a step without the memory's cache | test_cached_decoding.py: attention(queries, k, v, mask, cache=self) ⇒
+    attention(queries, k, v, mask)
+beams not queries of one memory | test_cached_decoding.py: if len(q) > len(k) else q ⇒ if False else q
 layer selects itself alone: self.cross_attention.select(sources) ⇒ pass
 memory's mask not selected: None if self.mask is None else self.mask.index_select(0, rows) ⇒
     self.mask
@@ -195,9 +198,10 @@ another pad_id seen by the decoder: tgt_mask = padding_mask(tgt, self.config.pad
 tgt table not tied: self.tgt_embedding.tokens.weight = self.src_embedding.tokens.weight ⇒ pass
 output table not tied: self.output.weight = self.src_embedding.tokens.weight ⇒ pass
 cached steps all at position 0: start=state.length ⇒ start=0
-a layer of the memory's own cache: cache=cache.cross_attention ⇒ cache=cache.self_attention
+the memory's attention in the layer's own cache: cache.cross_attention.looking(look_across) ⇒
+    partial(look_across, cache=cache.self_attention)
 no cache for self-attention: partial(look_back, cache=cache.self_attention) ⇒ look_back
-no cache for the memory: partial(look_across, cache=cache.cross_attention) ⇒ look_across
+no cache for the memory: cache.cross_attention.looking(look_across) ⇒ look_across
 all layers share the first cache: zip(layers, caches, strict=True) ⇒
     zip(layers, [caches[0]] * len(layers), strict=True)
 any part is thought to take a cache: return all(map(takes_cache, self.decoder.layers)) ⇒

@@ -7,7 +7,7 @@ that of one layer, and the state of the whole model. All of them can ``select`` 
 search drops sentences that have ended, and goes on twice from a beam that it likes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -97,6 +97,18 @@ class MemoryCache:
         """Keeps these for all steps; whoever finds ``kept`` filled need not make them again."""
         self.kept = k, v
         return self.kept
+
+    def looking(self, attention: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """``attention`` with this cache, for rows of which several may look into one memory.
+
+        The beams of a source are so many queries of its memory: see :class:`DecodingState`.
+        """
+
+        def look(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+            queries = q.reshape(len(k), -1, q.size(-1)) if len(q) > len(k) else q
+            return attention(queries, k, v, mask, cache=self).reshape(q.shape)
+
+        return look
 
     def select(self, rows: Rows) -> None:
         """Keeps these rows of the batch, in this order."""

@@ -89,15 +89,9 @@ class DecoderLayer(nn.Module):
         look_across: Callable[..., Tensor] = self.cross_attention
         if cache is not None:
             look_back = partial(look_back, cache=cache.self_attention)
-            look_across = partial(look_across, cache=cache.cross_attention)
-
-        def across(x: Tensor) -> Tensor:
-            # the beams of one source are so many queries of its memory (chapter 10)
-            queries = x.reshape(len(memory), -1, x.size(-1)) if len(x) > len(memory) else x
-            return look_across(queries, memory, memory, src_mask).reshape(x.shape)
-
+            look_across = cache.cross_attention.looking(look_across)
         x = self.residual_1(x, lambda x: look_back(x, x, x, tgt_mask))
-        x = self.residual_2(x, across)
+        x = self.residual_2(x, lambda x: look_across(x, memory, memory, src_mask))
         return self.residual_3(x, self.feed_forward)
 
 

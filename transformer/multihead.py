@@ -172,7 +172,8 @@ def record_attention(model: nn.Module) -> Iterator[dict[str, Float[Tensor, "B h 
 
     ``with record_attention(model) as maps``: the name of each module, as ``model.named_modules()``
     gives it, → its weights at its latest call, detached; in cached decoding that is one row, of
-    the newest token. Raises ValueError if there is no such module.
+    the newest token. Where the beams of a search share a memory, the maps of the attention to it
+    have a batch of sources and a row for each beam. Raises ValueError if there is no such module.
     """
     modules = {n: m for n, m in model.named_modules() if isinstance(m, MultiHeadAttention)}
     if not modules:
