@@ -77,15 +77,18 @@ def test_what_is_claimed_is_read_as_it_was_written(shown):
     shown.append({"output_type": "display_data", "data": {"text/plain": "✓ three is odd"}})
     claim("four is even", True, seeds=3, steps=2000)
     claim("five is odd", True, "experiment", models=10)
+    claim("six is even", True, seeds=1)
     assert claims_of(json.loads(json.dumps(shown))) == [
         Claim("one is odd", "theorem"),
         Claim("four is even", "experiment", seeds=3, steps=2000),
         Claim("five is odd", "experiment", models=10),
+        Claim("six is even", "experiment", seeds=1),
     ]
     assert [made.description for made in claims_of(shown)] == [
         "theorem",
         "experiment, 3 seeds, 2,000 steps",
         "experiment, 10 models",
+        "experiment, 1 seed",
     ]
     assert shown[0]["data"]["text/plain"] == "✓ one is odd"
 

@@ -58,7 +58,8 @@ class Claim:
     @property
     def description(self) -> str:
         """The kind with its budget, as the ledger shows it: "experiment, 3 seeds, 200 steps"."""
-        return ", ".join([self.kind, *(f"{n:,} {name}" for name, n in self.budget.items())])
+        numbers = (f"{n:,} {name if n > 1 else name[:-1]}" for name, n in self.budget.items())
+        return ", ".join([self.kind, *numbers])
 
     @property
     def anchor(self) -> str:
