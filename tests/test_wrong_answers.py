@@ -8,6 +8,8 @@ import copy
 import functools
 import io
 import math
+from collections import Counter
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -37,6 +39,7 @@ NEEDS = {
     "check_46": (4, "check-masked", "exercise-checks-more"),
     "check_51": (5, "exercise-checks"),
     "check_56": (5, "exercise-checks-last"),
+    "check_grouped": (5, "check-grouped"),
     "check_sinusoids": (6, "check-sinusoids"),
     "check_norm": (7, "check-norm"),
     "check_73": (7, "exercise-checks"),
@@ -50,6 +53,9 @@ NEEDS = {
     "check_top_p": (10, "check-top-p"),
     "check_105": (10, "check-10-5"),
     "check_114": (11, "merge", "exercise-checks-more", "exercise-checks-last"),
+    "check_115": (11, "check-11-5"),
+    "check_pair": (11, "bpe-right", "bpe-right-merge", "numbers-merges", "check-pair"),
+    "check_precision": (11, "bleu-right", "check-precision", "check-precision-made"),
     "check_remove": (12, "check-remove", "check-remove-more"),
     "check_online": (13, "check-online"),
     "check_133": (13, "exercise-checks"),
@@ -61,11 +67,14 @@ NEEDS = {
 }  # fmt: skip
 # The cells of a chapter share names. What another cell would leave behind stands here.
 MERGES = [("H", "u"), ("u", "n"), ("n", "d"), ("Hu", "nd"), ("Hund", "e"), ("S", "a"), ("Sa", "nd")]
-GIVEN = {10: {"flat": torch.full((12,), 1 / 12)}, 11: {"merges": MERGES}}
+SAID = {"words": str.split, "wanted": ["a", "cat", "sits", "up", "on", "the", "red", "sign", "."]}
+SAID["tries"] = {"short": "a cat sits on a sign .", "twice": "a cat sits on a red sign on a sign ."}
+GIVEN = {10: {"flat": torch.full((12,), 1 / 12)}, 11: {"merges": MERGES} | SAID}
 
 
 CELL_OF = {"check_1_2": "check_1_1", "check_1_3": "check_1_1", "check_1_4": "check_1_1"}
 CELL_OF |= {"check_1_5": "check_1_1", "check_134": "check_133", "check_55": "check_56"}
+CELL_OF |= {"check_1_6": "check_1_1", "check_52": "check_51"}
 
 
 @functools.cache
@@ -90,11 +99,11 @@ def check_of(name):
 
 
 def spoils(right):
-    """What is right, but the first tensor or list among the arguments is not what it was."""
+    """What is right, but the first tensor, list or dict among the arguments is not what it was."""
 
     def attempt(*given):
         got = copy.deepcopy(right(*given))
-        thing = next(value for value in given if isinstance(value, torch.Tensor | list))
+        thing = next(value for value in given if isinstance(value, torch.Tensor | list | dict))
         thing.zero_() if isinstance(thing, torch.Tensor) else thing.clear()
         return got
 
@@ -104,7 +113,8 @@ def spoils(right):
 @pytest.mark.parametrize(
     "name",
     ["check_rnn", "check_1_3", "check_1_4", "check_attend", "check_norm", "check_73", "check_adam",
-     "check_105", "check_block", "check_remove", "check_114"],
+     "check_105", "check_block", "check_remove", "check_114", "check_1_6", "check_52",
+     "check_grouped", "check_pair", "check_precision", "check_115"],
 )  # fmt: skip
 def test_a_right_answer_that_spoils_its_arguments_is_wrong(name):
     right = check_of(name).right
@@ -161,13 +171,140 @@ def by_column_0(f, y):
     return seen
 
 
-def training(before=lambda model: None, last=True, learn=True, clip=1.0, **options):
+def scan(step, first=lambda a, b: b[0]):
+    """The loop of exercise 1.6, with what one may get wrong."""
+
+    def attempt(a, b):
+        states = [first(a, b)]
+        for t in range(1, len(a)):
+            states.append(step(a, b, states[-1], t))
+        return torch.stack(states)
+
+    return attempt
+
+
+def scan_in_place(a, b):
+    for t in range(1, len(b)):
+        b[t] += a[t] * b[t - 1]
+    return b
+
+
+def scan_by_division(a, b):  # 0 / 0 where a forgets all
+    return a.cumprod(0) * (b / a.cumprod(0)).cumsum(0)
+
+
+def scan_of_four(a, b):  # the doubling of exercise 1.6, two steps of it
+    for distance in (1, 2):
+        before = (F.pad(x, (0, 0, distance, 0), value=y)[: len(x)] for x, y in ((a, 1.0), (b, 0.0)))
+        a_before, b_before = before
+        a, b = a * a_before, a * b_before + b
+    return b
+
+
+def einsums(axis=-1, scale=lambda x, d_k: d_k, heads=slice(None), join=torch.sum):
+    """Exercise 5.2, with what one may get wrong."""
+
+    def attempt(x, *matrices):
+        W_q, W_k, W_v, W_o = (W[heads] for W in matrices)
+        q, k, v = (torch.einsum("btd,hdk->bhtk", x, W) for W in (W_q, W_k, W_v))
+        scores = torch.einsum("bhtk,bhsk->bhts", q, k) / math.sqrt(scale(x, q.size(-1)))
+        out = torch.einsum("bhts,bhsk->bhtk", scores.softmax(dim=axis), v)
+        return join(torch.einsum("bhtk,hkd->bhtd", out, W_o), dim=1)
+
+    return attempt
+
+
+def three_heads(x, W_q, W_k, W_v, W_o):
+    heads = (einsums(heads=slice(i, i + 1))(x, W_q, W_k, W_v, W_o) for i in range(3))
+    return sum(heads)
+
+
+def groups(each=0, d_k=0, of_values=None):
+    """Your turn 5.2, with what one may get wrong."""
+
+    def attempt(q, k, v):
+        n = each or q.size(1) // k.size(1)
+        scores = q @ k.repeat_interleave(n, dim=1).mT / math.sqrt(d_k or q.size(-1))
+        v = of_values(q, v) if of_values else v.repeat_interleave(n, dim=1)
+        return scores.softmax(dim=-1) @ v
+
+    return attempt
+
+
+def pairs_of(corpus, times=lambda n: n, of_word=lambda pairs: pairs, end=0):
+    counts = Counter()
+    for word, n in corpus.items():
+        for pair in of_word(list(pairwise(word))[: len(word) - 1 - end]):
+            counts[pair] += times(n)
+    return counts
+
+
+def most_frequent(choose=lambda counts: max(counts, key=counts.get), **how):
+    """Your turn 11.1, with what one may get wrong."""
+    return lambda corpus: choose(pairs_of(corpus, **how))
+
+
+def last_of_the_most(counts):
+    return max(reversed(counts), key=counts.get)
+
+
+def share_found(end=1, most=math.inf, n_of=lambda n: n, percent=1):
+    """Your turn 11.2, with what one may get wrong."""
+
+    def attempt(hypothesis, reference, n):
+        n = n_of(n)
+        runs = [
+            Counter(tuple(line[i : i + n]) for i in range(len(line) - n + end))
+            for line in (hypothesis, reference)
+        ]
+        found = sum(min(k, runs[1][run], most) for run, k in runs[0].items())
+        return percent * found / sum(runs[0].values())
+
+    return attempt
+
+
+def precision_that_crosses_out(hypothesis, reference, n):
+    if n > 1:
+        return share_found()(hypothesis, reference, n)
+    found = 0
+    for word in hypothesis:
+        if word in reference:
+            reference.remove(word)
+            found += 1
+    return found / len(hypothesis)
+
+
+def chosen(against=lambda one, candidates: candidates, best=max):
+    """Exercise 11.5, with what one may get wrong."""
+
+    def attempt(candidates, utility):
+        def mean(one):
+            return sum(utility(one, other) for other in against(one, candidates))
+
+        return best(candidates, key=mean)
+
+    return attempt
+
+
+def last_of_the_best(candidates, key):
+    return max(reversed(candidates), key=key)
+
+
+def sorted_in_place(candidates, utility):
+    means = {one: sum(utility(one, other) for other in candidates) for one in candidates}
+    candidates.sort(key=means.get)
+    return candidates[-1]
+
+
+def training(
+    before=lambda model: None, last=True, learn=True, clip=1.0, kind=torch.optim.Adam, **options
+):
     """The loop of your turn 9.1, with what one may get wrong."""
 
     def train(model, batches, n_steps, rate):
         model = model if learn else copy.deepcopy(model)
         before(model)
-        adam, losses = torch.optim.Adam(model.parameters(), **options), []
+        adam, losses = kind(model.parameters(), **options), []
         for step in range(n_steps):
             src, tgt = batches(step)
             logits = model(src, tgt[:, :-1])
@@ -244,11 +381,34 @@ WRONG = [
     ("check_1_3", lambda src: space("check_1_1")["backwards"](src).float()),
     ("check_1_4", lambda g, limit: g / g.norm().clamp(min=1)),
     ("check_1_4", lambda g, limit: g * min(1.0, limit**2 / g.norm().item())),
+    ("check_1_6", scan_by_division),
+    ("check_1_6", scan_in_place),
+    ("check_1_6", scan_of_four),
+    ("check_1_6", scan(lambda a, b, h, t: a[0] * h + b[t])),
+    ("check_1_6", scan(lambda a, b, h, t: a[t - 1] * h + b[t])),
+    ("check_1_6", scan(lambda a, b, h, t: a[t].abs() * h + b[t])),
+    ("check_1_6", scan(lambda a, b, h, t: a[t] * h + b[t], first=lambda a, b: a[0] + b[0])),
+    ("check_1_6", lambda a, b: check_of("check_1_6").right(a.T, b.T).T),
+    ("check_1_6", lambda a, b: check_of("check_1_6").right(a, b)[-1]),
     ("check_3_4", lambda q, k, v: space("check_3_4")["by_pairs"](q, k, v)),
     *(("check_masked", filled(x)) for x in (-10.0, -20.0, -100.0)),
     ("check_masked", added),
     ("check_masks", hides_bos),
     ("check_46", lambda e, m: e.relu() * m / m[0].sum()),
+    ("check_52", einsums(axis=-2)),
+    ("check_52", einsums(scale=lambda x, d_k: 1)),
+    ("check_52", einsums(scale=lambda x, d_k: x.size(-1))),
+    ("check_52", einsums(scale=lambda x, d_k: 2)),
+    ("check_52", einsums(heads=slice(0, 1))),
+    ("check_52", einsums(join=torch.mean)),
+    ("check_52", three_heads),
+    ("check_52", lambda *given: 3 * einsums(join=torch.mean)(*given)),
+    ("check_52", lambda x, W_q, W_k, W_v, W_o: einsums()(x, W_q, W_k, W_k, W_o)),
+    ("check_grouped", groups(each=2)),
+    ("check_grouped", groups(d_k=1)),
+    ("check_grouped", groups(d_k=2)),
+    ("check_grouped", groups(of_values=lambda q, v: v.repeat(1, q.size(1) // v.size(1), 1, 1))),
+    ("check_grouped", groups(of_values=lambda q, v: v.mean(dim=1, keepdim=True))),
     ("check_56", ends_of_groups),
     ("check_73", lambda x, y, a: x + y / 2 if a else x),
     ("check_layer", one_norm),
@@ -258,11 +418,35 @@ WRONG = [
     ("check_train", training(before=nn.Module.eval)),
     ("check_train", training(betas=(0.9, 0.98))),
     ("check_train", training(clip=0.5)),
+    ("check_train", training(amsgrad=True)),
+    ("check_train", training(kind=torch.optim.AdamW)),
+    ("check_train", training(kind=torch.optim.NAdam)),
     ("check_adam", adam(eps=0.0)),
     ("check_adam", adam(eps=0.0, inside=1e-8)),
     ("check_adam", adam(eps=1e-5)),
     ("check_top_p", top_p_beyond),
     ("check_114", average_in_place),
+    ("check_115", chosen(against=lambda one, all_of_them: set(all_of_them))),
+    ("check_115", chosen(against=lambda one, all_of_them: [x for x in all_of_them if x != one])),
+    ("check_115", chosen(against=lambda one, all_of_them: all_of_them[:1])),
+    ("check_115", chosen(best=min)),
+    ("check_115", lambda candidates, utility: max(candidates, key=len)),
+    ("check_115", lambda candidates, utility: min(candidates, key=len)),
+    ("check_115", lambda c, utility: chosen()(c, space("check_115")["shared"])),
+    ("check_115", lambda c, utility: c.index(chosen()(c, utility))),
+    ("check_115", sorted_in_place),
+    ("check_pair", most_frequent(of_word=set)),
+    ("check_pair", most_frequent(times=lambda n: 1)),
+    ("check_pair", most_frequent(end=1)),
+    ("check_pair", most_frequent(choose=min)),
+    ("check_pair", most_frequent(choose=lambda counts: "".join(max(counts, key=counts.get)))),
+    ("check_pair", lambda corpus: max(corpus, key=corpus.get)[:2]),
+    ("check_precision", share_found(end=0)),
+    ("check_precision", share_found(most=1)),
+    ("check_precision", share_found(percent=100)),
+    ("check_precision", share_found(n_of=lambda n: 2)),
+    ("check_precision", share_found(n_of=lambda n: min(n, 2))),
+    ("check_precision", precision_that_crosses_out),
     ("check_remove", hidden_in_place),
     ("check_online", lambda scores, values: scores.softmax(0) @ values),
     ("check_online", no_maximum),
@@ -316,6 +500,26 @@ RIGHT = [
     ("check_adam", adam()),
     ("check_95", "weights, step, averages"),
     ("check_greedy", as_arrays("check_greedy", torch.tensor)),
+    ("check_1_6", scan(lambda a, b, h, t: a[t] * h + b[t])),
+    ("check_1_6", as_arrays("check_1_6", lambda states: states.numpy())),
+    ("check_1_6", as_arrays("check_1_6", lambda states: [*states])),
+    ("check_52", einsums()),
+    ("check_52", as_arrays("check_52", lambda out: out.numpy())),
+    ("check_grouped", groups()),
+    ("check_grouped", as_arrays("check_grouped", lambda out: out.tolist())),
+    ("check_pair", most_frequent()),
+    ("check_pair", most_frequent(choose=last_of_the_most)),
+    ("check_pair", most_frequent(choose=lambda counts: [*counts.most_common(1)[0][0]])),
+    ("check_pair", as_arrays("check_pair", np.array)),
+    ("check_precision", share_found()),
+    ("check_precision", as_arrays("check_precision", np.float32)),
+    ("check_precision", as_arrays("check_precision", torch.tensor)),
+    ("check_115", chosen()),
+    ("check_115", chosen(best=last_of_the_best)),
+    ("check_115", as_arrays("check_115", np.str_)),
+    ("check_train", training(foreach=True)),
+    ("check_train", lambda *given: tuple(training()(*given))),
+    ("check_train", lambda *given: np.array(training()(*given))),
     ("check_online", as_arrays("check_online", lambda out: out.tolist())),
     ("check_135", in_pieces(0)),
     ("check_142", lora(None)),

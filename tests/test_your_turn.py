@@ -129,6 +129,8 @@ def test_a_function_that_changes_its_argument_is_told_which(told):
         ({"a": [1, 2]}, lambda values: values.pop("a")[0] + 2),
         (([1, 2],), empty_the_list),
         ({1, 2}, lambda values: values.pop() + values.pop()),
+        (["c", "a"], lambda values: values.sort() or 3),
+        ([2, 1.5], lambda values: values.reverse() or 3),
         (np.array([1, 2]), lambda values: values.put(0, 3) or 3),
         ([torch.tensor([1, 2])], lambda values: int(values[0].neg_().neg().sum())),
     ],
@@ -216,6 +218,9 @@ TYPES = [
     (["a", "b"], ("a", "b"), True),
     (["a", "b"], np.array(["a", "b"]), True),
     (["a", "b"], ["b", "a"], False),
+    (("a", "b"), ["a", "b"], True),
+    (("a", "b"), np.array(["a", "b"]), True),
+    (("a", "b"), "ab", False),
     (math.inf, math.inf, True),
 ]  # fmt: skip
 
