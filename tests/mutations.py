@@ -713,6 +713,8 @@ how near an answer has to be is fixed: within if within is not None else ⇒ 0.0
 # transformer_book/answers.py | test_your_turn.py
 lists are not copied: return type(value)(map(copy_of, value)) ⇒ return type(value)(value)
 tensors in lists may change: all(map(is_unchanged, now, before)) ⇒ True
+words in lists may change: return now is before or now == before ⇒ return True
+words in a list are not those in a tuple: got, expected = list(got), list(expected) ⇒ pass
 shapes not compared: if numbers.shape != expected.shape: ⇒ if numbers.dim() != expected.dim():
 a mask may be of numbers: if kind != "fractions" and _kind(numbers) != kind: ⇒ if False:
 numbers may be far off: rtol=10 * tolerance, atol=tolerance) ⇒
