@@ -882,11 +882,20 @@ ended ones take room | test_page_translator.py:
 probability for score: found.score > all[0].score - SAME ⇒ found.p > all[0].p - SAME
 
 # website/parts/translator/grammar.js | test_page_translator.py -k as_often
-an as often as a: [alone.weight, before.weight], ⇒ [1, 1],
-many as often as one: either(odds.plural, all(many, predicate(4)), ⇒
-    either(1 - odds.plural, all(many, predicate(4)),
-pronouns as often as nouns: either(odds.pronoun, oneOf(short), nouns) ⇒
-    either(1 - odds.pronoun, oneOf(short), nouns)
+all sequences equally often: oneOf(sequences.map(sequence), weights) ⇒
+    oneOf(sequences.map(sequence))
+
+# website/extensions/grammar_rules.py | test_page_translator.py -k as_often
+yes for no: self.pick((p, 1 - p)) == 0 ⇒ self.pick((p, 1 - p)) == 1
+the last of several ways alone: found[_parts(sentence.english)] += p ⇒
+    found[_parts(sentence.english)] = p
+phrases of either number as often: sum(odds.values())) ⇒ 0.5)
+a for an | test_page_translator.py -k go_on:
+    with_articles([*determiner, *described])[: len(determiner)] ⇒ determiner
+a way left out | test_page_translator.py -k go_on: reversed(range(len(chosen))) ⇒
+    reversed(range(1, len(chosen)))
+what never happens | test_page_translator.py -k own_code:
+    self.pick((p, 1 - p)) == 0 if 0 < p < 1 else p == 1 ⇒ self.pick((p, 1 - p)) == 0
 
 # website/extensions/bundles.py | test_site_pages.py
 our unused rules: if ours and len(kept) < len(every) ⇒ if False
