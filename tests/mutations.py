@@ -882,8 +882,7 @@ ended ones take room | test_page_translator.py:
 probability for score: found.score > all[0].score - SAME ⇒ found.p > all[0].p - SAME
 
 # website/parts/translator/grammar.js | test_page_translator.py -k as_often
-all sequences equally often: oneOf(sequences.map(sequence), weights) ⇒
-    oneOf(sequences.map(sequence))
+all sequences equally often: those.map(() => weight)) ⇒ those.map(() => 1))
 
 # website/extensions/grammar_rules.py | test_page_translator.py -k as_often
 yes for no: self.pick((p, 1 - p)) == 0 ⇒ self.pick((p, 1 - p)) == 1

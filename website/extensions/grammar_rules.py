@@ -54,8 +54,9 @@ class NounPhrases(NamedTuple):
 def english_rules() -> dict[str, Any]:
     """``words``, by their kinds, and ``rules``, of which the last one writes a sentence.
 
-    A rule is its sequences and, where they differ, their odds, in millionths. A sequence is a list
-    of numbers, or one number: the words are counted first, then the rules, which name earlier ones.
+    A rule is groups of sequences, each behind the odds that its sequences have one by one, in
+    millionths. A sequence is a list of numbers, or one number: the words are counted first, then
+    the rules, which name earlier ones.
     """
     rules = _Rules()
     rules.number(rules.sentences())
@@ -69,13 +70,13 @@ def english_rules() -> dict[str, Any]:
         numbers = [len(place) + p if isinstance(p, int) else place[p] for p in sequence]
         return numbers[0] if len(numbers) == 1 else numbers
 
-    return {
-        "words": words,
-        "rules": [
-            [[written(sequence) for sequence in sequences]] + ([odds] if len({*odds}) > 1 else [])
-            for sequences, odds in rules.numbers
-        ],
-    }
+    def grouped(sequences: tuple[tuple[Part, ...], ...], odds: tuple[int, ...]) -> list[list]:
+        groups: dict[int, list] = {p: [p] for p in odds}
+        for sequence, p in zip(sequences, odds, strict=True):
+            groups[p].append(written(sequence))
+        return [*groups.values()]
+
+    return {"words": words, "rules": [grouped(*rule) for rule in rules.numbers]}
 
 
 class _Rules:

@@ -5,15 +5,18 @@ import { all, edges, follow, grown, oneOf } from "./tree.js";
 
 export class Grammar {
   /**
-   * `words` are lists by kinds. A rule is one of several sequences, with weights where they differ. A
-   * sequence is a list of numbers, or one, which count the words and then the rules before this one.
-   * The last rule is that of a sentence.
+   * `words` are lists by kinds. A rule is one of several sequences, in groups behind the weight that
+   * each of the group has. A sequence is a list of numbers, or one, which count the words and then
+   * the rules before this one. The last rule is that of a sentence.
    */
   constructor({ words, rules }) {
     this.kinds = Object.keys(words);
     const parts = this.kinds.flatMap((kind) => words[kind].map((word) => ({ word, kind })));
     const sequence = (numbers) => all(...[numbers].flat().map((i) => parts[i]));
-    for (const [sequences, weights] of rules) parts.push(oneOf(sequences.map(sequence), weights));
+    for (const groups of rules) {
+      const weights = groups.flatMap(([weight, ...those]) => those.map(() => weight));
+      parts.push(oneOf(groups.flatMap(([, ...those]) => those).map(sequence), weights));
+    }
     this.sentence = parts.at(-1);
   }
 
