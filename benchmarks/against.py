@@ -12,7 +12,9 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -40,12 +42,14 @@ def make(case: str) -> Callable[[], object]:
         src, _ = settings.batch(s, 16)
         # a logit of 0 is never the largest, so that every sentence has its full length
         torch.nn.init.zeros_(model.output.weight[settings.EOS_ID])
-        ends = {"bos_id": settings.BOS_ID, "eos_id": settings.EOS_ID, "max_len": s.new_tokens}
-        search = greedy_decode if what == "decoding" else beam_search
-        return lambda: search(model, src, **ends)
-    batch = OneBatch(*settings.batch(s))
-    options = {"schedule": warmup_schedule(1e-4, warmup=10), "progress": False}
-    return lambda: fit(model, lambda i: batch, n_steps=STEPS[name], **options)
+        search: Callable = greedy_decode if what == "decoding" else beam_search
+        bos, eos = settings.BOS_ID, settings.EOS_ID
+        return partial(search, model, src, bos_id=bos, eos_id=eos, max_len=s.new_tokens)
+    batch: Any = OneBatch(*settings.batch(s))
+    schedule = warmup_schedule(1e-4, warmup=10)
+    return partial(
+        fit, model, lambda i: batch, n_steps=STEPS[name], schedule=schedule, progress=False
+    )
 
 
 class OneBatch:
@@ -77,6 +81,7 @@ class Tree:
 
     def seconds(self) -> float:
         print("go", file=self.process.stdin, flush=True)
+        assert self.process.stdout  # for it is piped
         return json.loads(self.process.stdout.readline())
 
 

@@ -4,7 +4,6 @@ Run: python -m benchmarks.attention
 """
 
 import multiprocessing
-import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -70,18 +69,21 @@ def _peak_here(attend: str, what: str, tokens: int, device: str) -> int:
 
 def _status(name: str) -> int:
     """In bytes, of this process."""
-    return 1024 * int(re.search(rf"{name}:\s+(\d+) kB", Path("/proc/self/status").read_text())[1])
+    return 1024 * int(Path("/proc/self/status").read_text().split(f"{name}:")[1].split()[0])
 
 
 def compare(tokens: int, rounds: int, device: str, options) -> dict:
     qkv = inputs(tokens, device)
     cases = {}
-    for name, attend in ATTEND.items():
-        for what, run in passes(attend, qkv).items():
-            cases[f"{name}, {what}"] = synchronised(run) if device == "cuda" else run
-    peaks = {name: peak_bytes(*name.split(", "), tokens, device) for name in cases}
+    for attend, function in ATTEND.items():
+        for what, run in passes(function, qkv).items():
+            cases[f"{attend}, {what}"] = synchronised(run) if device == "cuda" else run
+    peaks = {}
+    for name in cases:
+        attend, what = name.split(", ")
+        peaks[name] = peak_bytes(attend, what, tokens, device)
     seconds = measure.interleave(cases, rounds, cpu_time=options.cpu_time)
-    result = {}
+    result: dict[str, dict] = {}
     for what in ("forward", "forward and backward"):
         pair = {name: t for name, t in seconds.items() if name.endswith(f", {what}")}
         result |= measure.summary(pair, of=f"fused, {what}")

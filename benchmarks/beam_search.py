@@ -20,9 +20,15 @@ Search = Callable[[torch.Tensor, int], torch.Tensor]
 
 
 def ours(model: peers.Ours, src: torch.Tensor, n: int) -> torch.Tensor:
-    ends = {"bos_id": settings.BOS_ID, "eos_id": settings.EOS_ID, "max_len": n}
-    options = {"beam_size": BEAMS, "length_penalty": LENGTH_PENALTY}
-    return beam_search(model.model, src, **ends, **options)[0]
+    return beam_search(
+        model.model,
+        src,
+        bos_id=settings.BOS_ID,
+        eos_id=settings.EOS_ID,
+        max_len=n,
+        beam_size=BEAMS,
+        length_penalty=LENGTH_PENALTY,
+    )[0]
 
 
 @torch.inference_mode()

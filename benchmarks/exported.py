@@ -24,14 +24,17 @@ Decode = Callable[[Tensor, int, int], object]  # sources, new tokens, beams
 
 
 def ours(model: Transformer, src: Tensor, n: int, beams: int) -> Tensor:
-    options = {"bos_id": settings.BOS_ID, "eos_id": settings.EOS_ID, "max_len": n}
+    bos, eos = settings.BOS_ID, settings.EOS_ID
     if beams == 1:
-        return greedy_decode(model, src, **options)
-    return beam_search(model, src, beam_size=beams, length_penalty=0.0, **options)[0]
+        return greedy_decode(model, src, bos_id=bos, eos_id=eos, max_len=n)
+    found = beam_search(
+        model, src, bos_id=bos, eos_id=eos, max_len=n, beam_size=beams, length_penalty=0.0
+    )
+    return found[0]
 
 
 def generate(model, src: Tensor, n: int, beams: int) -> Tensor:
-    length = {"min_new_tokens": n, "max_new_tokens": n, "num_beams": beams}
+    length: dict[str, float] = {"min_new_tokens": n, "max_new_tokens": n, "num_beams": beams}
     length |= {"length_penalty": 0.0} if beams > 1 else {}
     return model.generate(src, attention_mask=(src != settings.PAD_ID).long(), **length)[:, 1:]
 
@@ -48,8 +51,8 @@ def ways(model: Transformer, folder: Path, threads: int) -> dict[str, Decode]:
 
     transformers.logging.set_verbosity_error()
     words = Vocabulary(f"word{i}" for i in range(model.config.src_vocab_size - 4))
-    both = {"src_tokenizer": words, "tgt_tokenizer": words}
-    save_marian(model, folder / "marian", **both)
+    save = partial(save_marian, model, src_tokenizer=words, tgt_tokenizer=words)
+    save(folder / "marian")
     marian = transformers.MarianMTModel.from_pretrained(folder / "marian").eval()
     decoders: dict[str, Decode] = {
         "ours": partial(ours, model),
@@ -61,7 +64,7 @@ def ways(model: Transformer, folder: Path, threads: int) -> dict[str, Decode]:
     except ImportError as error:
         print(f"without CTranslate2: {error}")
         return decoders
-    save_marian(model, folder / "zero", **both, start_from_zero=True)
+    save(folder / "zero", start_from_zero=True)
     TransformersConverter(str(folder / "zero")).convert(str(folder / "ct2"))
     for kind in ("float32", "int8"):
         options = {"compute_type": kind, "inter_threads": 1, "intra_threads": threads}

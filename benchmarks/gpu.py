@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -27,7 +28,7 @@ PEAK = {
     "L4": 121e12,
     "T4": 65e12,
 }
-MODES = {
+MODES: dict[str, dict[str, Any]] = {
     "bfloat16": {"dtype": torch.bfloat16},
     "bfloat16, compiled": {"dtype": torch.bfloat16, "compiled": True},
     "float16, no flash kernel": {"dtype": torch.float16, "flash": False},
@@ -44,17 +45,17 @@ def step(
     flash: bool = True,
 ) -> Callable[[], None]:
     device = src.device.type
-    fused = torch.optim.Adam(model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True)
+    optimizer = peers.adam(model)
     scaler = torch.amp.GradScaler(device, enabled=dtype == torch.float16)
     loss_of = torch.compile(model.loss) if compiled else model.loss
     slow = [SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
 
     def run() -> None:
-        fused.zero_grad(set_to_none=True)
+        optimizer.zero_grad(set_to_none=True)
         with nullcontext() if flash else sdpa_kernel(slow), torch.autocast(device, dtype):
             loss = loss_of(src, tgt)
         scaler.scale(loss).backward()
-        scaler.step(fused)
+        scaler.step(optimizer)
         scaler.update()
 
     return run
@@ -78,7 +79,8 @@ def seconds_per_step(run: Callable[[], None], device: str, steps: int) -> float:
 
 def compare(s: settings.Setting, device: str, steps: int) -> dict:
     src, tgt = (tokens.to(device) for tokens in settings.batch(s))
-    peak = next((f for name, f in PEAK.items() if device == "cuda" and name in _device()), None)
+    gpu = torch.cuda.get_device_name() if device == "cuda" else ""
+    peak = next((flops for name, flops in PEAK.items() if name in gpu), None)
     result = {}
     for mode, how in MODES.items():
         models = peers.build(s, only=("ours", "nn.Transformer"))
@@ -92,16 +94,12 @@ def compare(s: settings.Setting, device: str, steps: int) -> dict:
             seconds = seconds_per_step(
                 step(model.to(device).train(), src, tgt, **how), device, steps
             )
-            case = {"tokens_per_second": s.batch * s.length / seconds}  # of the target
-            case["utilisation"] = matrix_flop(s) / seconds / peak if peak else None
-            result[f"{name}, {mode}"] = case
-            share = f"{case['utilisation']:.1%} of peak" if peak else "peak not known"
-            print(f"{s.name}: {name}, {mode}: {case['tokens_per_second']:,.0f} tokens/s, {share}")
+            tokens = s.batch * s.length / seconds  # of the target
+            share = matrix_flop(s) / seconds / peak if peak else None
+            result[f"{name}, {mode}"] = {"tokens_per_second": tokens, "utilisation": share}
+            known = f"{share:.1%} of peak" if share is not None else "peak not known"
+            print(f"{s.name}: {name}, {mode}: {tokens:,.0f} tokens/s, {known}")
     return result
-
-
-def _device() -> str:
-    return torch.cuda.get_device_name()
 
 
 def main() -> None:

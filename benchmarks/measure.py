@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +68,7 @@ def each_setting(name: str, doc: str, compare: Callable[..., dict], **rounds: in
 
 
 def interleave(
-    cases: dict[str, Callable[[], object]], rounds: int, *, cpu_time: bool = False
+    cases: Mapping[str, Callable[[], object]], rounds: int, *, cpu_time: bool = False
 ) -> dict[str, np.ndarray]:
     """Seconds of each case in each round; each round starts with another case."""
     clock = time.process_time if cpu_time else time.perf_counter
@@ -134,5 +134,5 @@ def _quartiles(x: np.ndarray) -> list[float]:
     return [_short(q) for q in np.percentile(x, [25, 50, 75])]
 
 
-def _short(x: float) -> float:
+def _short(x: float | np.floating) -> float:
     return float(f"{x:.4g}")

@@ -6,6 +6,7 @@ benchmarks take the fastest. Weights are random. One table serves both embedding
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -18,6 +19,7 @@ from transformer.model import Transformer
 from transformer.positional import sinusoidal_encoding
 
 Greedy = Callable[[Tensor, int], Tensor]
+RATE = 1e-4
 
 
 class Peer(nn.Module):
@@ -64,12 +66,15 @@ class Ours(Peer):
         return self.model(src, tgt)
 
     def _greedy(self, src, n, *, use_cache):
-        kwargs = {"bos_id": BOS_ID, "eos_id": EOS_ID, "max_len": n, "use_cache": use_cache}
-        return greedy_decode(self.model, src, **kwargs)
+        return greedy_decode(
+            self.model, src, bos_id=BOS_ID, eos_id=EOS_ID, max_len=n, use_cache=use_cache
+        )
 
 
 class TorchTransformer(Peer):
     """torch.nn.Transformer with the embeddings and positions that it lacks."""
+
+    positions: Tensor
 
     def __init__(self, s: Setting, *, dropout_as_ours: bool, causal_hint: bool = True):
         super().__init__()
@@ -85,7 +90,7 @@ class TorchTransformer(Peer):
                 if isinstance(layer, nn.MultiheadAttention):
                     layer.dropout = 0.0
                 if isinstance(layer, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
-                    layer.dropout = nn.Identity()  # inside the feed-forward network
+                    layer.add_module("dropout", nn.Identity())  # inside the feed-forward network
         self.causal_hint = causal_hint
         self.greedy = {"no cache": self._greedy}
 
@@ -132,13 +137,22 @@ class XTransformers(Peer):
         super().__init__()
         from x_transformers import AutoregressiveWrapper, Decoder, Encoder, TransformerWrapper
 
-        sizes = {"dim": s.d_model, "depth": s.n_layers, "heads": s.n_heads, "attn_flash": True}
+        sizes: dict[str, Any] = {
+            "dim": s.d_model,
+            "depth": s.n_layers,
+            "heads": s.n_heads,
+            "attn_flash": True,
+        }
         sizes |= {"attn_dim_head": s.d_model // s.n_heads, "ff_mult": s.d_ff / s.d_model}
         names = ("attn_dropout", "ff_dropout")
         if dropout_as_ours:
             names = ("attn_sublayer_dropout", "ff_sublayer_dropout")
         sizes |= dict.fromkeys(names, s.dropout)
-        tokens = {"num_tokens": s.vocab_size, "max_seq_len": 512, "emb_dropout": s.dropout}
+        tokens: dict[str, Any] = {
+            "num_tokens": s.vocab_size,
+            "max_seq_len": 512,
+            "emb_dropout": s.dropout,
+        }
         self.encoder = TransformerWrapper(
             **tokens, attn_layers=Encoder(**sizes), return_only_embed=True
         )
@@ -247,6 +261,11 @@ class HuggingFace(Peer):
             token = out.logits[:, -1].argmax(-1, keepdim=True)
             tokens.append(token)
         return torch.cat(tokens, dim=1)
+
+
+def adam(model: nn.Module) -> torch.optim.Adam:
+    """What all are trained with."""
+    return torch.optim.Adam(model.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
 
 def build(s: Setting, *, dropout_as_ours: bool = False, only: tuple[str, ...] = ()) -> dict:

@@ -24,7 +24,6 @@ from transformer.training import count_labels, fit
 
 STEPS = 5  # of a round
 SIZE, PIECES = 64, 4  # sentences of a step, and into how many batches they are cut
-RATE = 1e-4
 
 
 def sentences(vocab_size: int) -> list[Example]:
@@ -40,9 +39,7 @@ def sentences(vocab_size: int) -> list[Example]:
 
 def bare_loop(model: peers.Peer, batches: Sequence[Batch]) -> Callable[[], None]:
     """Forward, backward, Adam: no clipping, no schedule, no losses kept, nothing else."""
-    optimizer = torch.optim.Adam(
-        model.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-9, fused=True
-    )
+    optimizer = peers.adam(model)
 
     def run() -> None:
         for src, tgt in batches:
@@ -62,7 +59,7 @@ def our_fit(
         batches.__getitem__,
         n_steps=len(batches) // accumulate,
         accumulate=accumulate,
-        schedule=lambda step: RATE,
+        schedule=lambda step: peers.RATE,
         device="cpu",
         progress=False,
     )
@@ -124,12 +121,12 @@ def loops(s: settings.Setting, examples: list[Example], only: tuple[str, ...]) -
     whole, cut = (BucketedBatches(examples, batch_size=SIZE // n) for n in (1, PIECES))
     batches = [whole(i) for i in range(STEPS)]
     pieces = [cut(i) for i in range(STEPS * PIECES)]
-    models = peers.build(s)
+    models = peers.build(s, only=tuple(name.partition(",")[0] for name in only))
     try:
         models["JoeyNMT"] = JoeyNMT(s)
     except ImportError as error:
         print(f"without JoeyNMT: {error}")
-    cases = {
+    cases: dict[str, tuple[Callable[[], object], Sequence[Batch]]] = {
         f"{name}, bare loop": (bare_loop(model.train(), batches), batches)
         for name, model in models.items()
     }
@@ -141,6 +138,7 @@ def loops(s: settings.Setting, examples: list[Example], only: tuple[str, ...]) -
 
 
 def compare(s: settings.Setting, rounds: int, options) -> dict:
+    s = replace(s, vocab_size=4000)
     cases = loops(s, sentences(s.vocab_size), tuple(options.only))
     runs = {name: run for name, (run, _) in cases.items()}
     seconds = measure.interleave(runs, rounds, cpu_time=options.cpu_time)
@@ -154,17 +152,5 @@ def compare(s: settings.Setting, rounds: int, options) -> dict:
     return {"cases": result, "tokens_per_second": tokens}
 
 
-def main() -> None:
-    options = measure.start(measure.parser(__doc__, small=10))
-    if options is None:
-        return
-    results = {}
-    for name in options.settings:
-        s = replace(settings.SETTINGS[name], vocab_size=4000)
-        results[name] = compare(s, options.rounds or options.default_rounds[name], options)
-    if not options.only:
-        measure.save("real_training", options.threads[0], results)
-
-
 if __name__ == "__main__":
-    main()
+    measure.each_setting("real_training", __doc__, compare, small=10)

@@ -14,9 +14,7 @@ from benchmarks import measure, peers, settings
 
 
 def step(model: peers.Peer, src: Tensor, tgt: Tensor, *, bf16: bool = False) -> Callable[[], None]:
-    optimizer = torch.optim.Adam(
-        model.parameters(), lr=1e-4, betas=(0.9, 0.98), eps=1e-9, fused=True
-    )
+    optimizer = peers.adam(model)
 
     def run() -> None:
         optimizer.zero_grad(set_to_none=True)
@@ -54,11 +52,12 @@ def floor(s: settings.Setting) -> Callable[[], None]:
         x, W, dy = operands[m, k, n]
         products += [(torch.mm, x, W.t()), (torch.mm, dy, W), (torch.mm, dy.t(), x)]
     heads, T, d_k = s.batch * s.n_heads, s.length, s.d_model // s.n_heads
-    q, k, dv, weights = *(torch.randn(heads, T, d_k) for _ in range(3)), torch.randn(heads, T, T)
+    q, keys, dv = (torch.randn(heads, T, d_k) for _ in range(3))
+    weights = torch.randn(heads, T, T)
     for _ in range(3 * s.n_layers):
-        products += [(torch.bmm, q, k.mT), (torch.bmm, weights, dv)]
-        products += [(torch.bmm, weights, k), (torch.bmm, weights.mT, q)]
-        products += [(torch.bmm, dv, k.mT), (torch.bmm, weights.mT, dv)]
+        products += [(torch.bmm, q, keys.mT), (torch.bmm, weights, dv)]
+        products += [(torch.bmm, weights, keys), (torch.bmm, weights.mT, q)]
+        products += [(torch.bmm, dv, keys.mT), (torch.bmm, weights.mT, dv)]
 
     def run() -> None:
         for product, a, b in products:

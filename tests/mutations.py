@@ -92,9 +92,10 @@ a search that begins has the room of one row: if len(rows) > len(room): ⇒ if F
 room made anew at each selection: if len(rows) > len(room): ⇒ if True:
 memory's cache not selected:
     self.kept = keys.index_select(0, rows), values.index_select(0, rows) ⇒ pass
-a step without the memory's cache | test_cached_decoding.py: attention(queries, k, v, mask, cache=self) ⇒
-    attention(queries, k, v, mask)
-beams not queries of one memory | test_cached_decoding.py: if len(q) > len(k) else q ⇒ if False else q
+a step without the memory's cache | test_cached_decoding.py:
+    attention(queries, k, v, mask, cache=self) ⇒ attention(queries, k, v, mask)
+beams not queries of one memory | test_cached_decoding.py:
+    if len(q) > len(k) else q ⇒ if False else q
 layer selects itself alone: self.cross_attention.select(sources) ⇒ pass
 memory's mask not selected: None if self.mask is None else self.mask.index_select(0, rows) ⇒
     self.mask
@@ -884,11 +885,19 @@ ended ones take room | test_page_translator.py:
 probability for score: found.score > all[0].score - SAME ⇒ found.p > all[0].p - SAME
 
 # website/parts/translator/grammar.js | test_page_translator.py -k as_often
-an as often as a: [alone.weight, before.weight], ⇒ [1, 1],
-many as often as one: either(odds.plural, all(many, predicate(4)), ⇒
-    either(1 - odds.plural, all(many, predicate(4)),
-pronouns as often as nouns: either(odds.pronoun, oneOf(short), nouns) ⇒
-    either(1 - odds.pronoun, oneOf(short), nouns)
+all sequences equally often: those.map(() => weight)) ⇒ those.map(() => 1))
+
+# website/extensions/grammar_rules.py | test_page_translator.py -k as_often
+yes for no: self.pick((p, 1 - p)) == 0 ⇒ self.pick((p, 1 - p)) == 1
+the last of several ways alone: found[_parts(sentence.english)] += p ⇒
+    found[_parts(sentence.english)] = p
+phrases of either number as often: sum(odds.values())) ⇒ 0.5)
+a for an | test_page_translator.py -k go_on:
+    with_articles([*determiner, *described])[: len(determiner)] ⇒ determiner
+a way left out | test_page_translator.py -k go_on: reversed(range(len(chosen))) ⇒
+    reversed(range(1, len(chosen)))
+what never happens | test_page_translator.py -k own_code:
+    self.pick((p, 1 - p)) == 0 if 0 < p < 1 else p == 1 ⇒ self.pick((p, 1 - p)) == 0
 
 # website/extensions/bundles.py | test_site_pages.py
 our unused rules: if ours and len(kept) < len(every) ⇒ if False

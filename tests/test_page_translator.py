@@ -14,7 +14,7 @@ from playwright.sync_api import Error
 
 from tests.unchecked import unchecked
 from transformer.data.batches import pad
-from transformer.data.grammar import grammar_pairs, grammar_vocabularies
+from transformer.data.grammar import SOURCE_WORDS, grammar_pairs, grammar_vocabularies, sentences
 from transformer.data.grammar.lexicon import ADJECTIVES, NOUNS
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
 from transformer.decoding import beam_search, greedy_decode
@@ -24,6 +24,7 @@ from transformer_book.explorer.explored import from_model
 from transformer_book.translator import trained
 from transformer_book.translator.data import MAX_LEN
 from website.checks.site_check import serve
+from website.extensions.grammar_rules import english_rules
 from website.extensions.page_parts import PARTS, SITE, copy_part
 from website.extensions.translator_files import STORED, translator_words
 
@@ -446,7 +447,7 @@ def test_the_words_that_are_suggested_can_go_on_to_every_sentence_of_the_grammar
     sentences = [
         [*pair.source]
         for split in ("train", "test")
-        for pair in grammar_pairs(100, seed=5, split=split)
+        for pair in grammar_pairs(500, seed=5, split=split)
     ]
     call = """(sentences) => sentences.filter((sentence) => {
         const offered = (word, i) => rules.next(sentence.slice(0, i)).words.has(word);
@@ -467,6 +468,15 @@ def test_the_words_that_are_suggested_can_go_on_to_every_sentence_of_the_grammar
 def test_what_the_grammar_does_not_write_is_no_sentence(grammar, sentence):
     complete = "(words) => rules.next(words).complete"
     assert grammar.evaluate(complete, sentence.split()) is False
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_rules_are_those_of_the_grammars_own_code(monkeypatch):
+    everything = {*SOURCE_WORDS}
+    assert set().union(*english_rules()["words"].values()) == everything
+    monkeypatch.setattr(sentences, "NEGATED", 0.0)
+    without = set().union(*english_rules()["words"].values())
+    assert everything - without == {"not", "never", "any", "do", "does"}
 
 
 def kinds_of_words():

@@ -426,7 +426,7 @@ class App:
     def __init__(self, page, notebook=""):
         domain = SimpleNamespace(anonlabels={})
         self.env = SimpleNamespace(
-            docname=page, get_domain=lambda name: domain, doc2path=lambda name: notebook
+            docname=page, domains={"std": domain}, doc2path=lambda name: notebook
         )
 
 

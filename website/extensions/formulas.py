@@ -30,7 +30,7 @@ def mathml(tex: str, display: bool = False) -> str:
     """The element ``<math>`` for a formula. Raises ExtensionError if Temml cannot read it."""
     options = json.dumps({"displayMode": display, "throwOnError": True, "xml": True})
     try:
-        return engine().eval(f"temml.renderToString({json.dumps(tex)}, {options})")
+        return str(engine().eval(f"temml.renderToString({json.dumps(tex)}, {options})"))
     except JSEvalException as error:
         raise ExtensionError(f"the formula {tex!r} cannot be set: {error}") from error
 

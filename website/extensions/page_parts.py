@@ -17,10 +17,12 @@ import shutil
 from collections.abc import Callable, Iterable
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 from docutils import nodes
 from sphinx.application import Sphinx
+from sphinx.builders import Builder
+from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.environment import BuildEnvironment
 
 from transformer_book.drawings.colours import style_sheet
@@ -69,10 +71,15 @@ PARTS = {
 }
 
 
+def is_site(builder: Builder) -> TypeGuard[StandaloneHTMLBuilder]:
+    """Whether pages for a browser are built: others keep what stands inside of the elements."""
+    return builder.name in ("html", "dirhtml")
+
+
 def copy_parts(app: Sphinx) -> None:
     """Copies each part that there is, before the pages are written."""
-    if app.builder.name not in ("html", "dirhtml"):
-        return  # paper and e-books keep what stands inside of the elements
+    if not is_site(app.builder):
+        return
     static = Path(app.outdir) / "_static"
     for old in static.glob(f"{FOLDER}*"):
         shutil.rmtree(old)
@@ -118,7 +125,7 @@ def outdated(
     app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
 ) -> list[str]:
     """The pages of an earlier build that name a folder which is no more."""
-    if app.builder.name not in ("html", "dirhtml"):
+    if not is_site(app.builder):
         return []
     names = {name: Path(app.builder.get_outfilename(name)) for name in env.found_docs}
     texts = {name: page.read_text("utf-8") for name, page in names.items() if page.exists()}
@@ -151,7 +158,7 @@ def load_parts(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
     """Puts the loader and the style of each part on this page, if the page has the part."""
-    if app.builder.name not in ("html", "dirhtml"):
+    if not is_site(app.builder):
         return
     body = context.get("body", "")
     found = {name: part for name, part in PARTS.items() if f'class="{name}"' in body}

@@ -11,32 +11,14 @@ from typing import Any
 
 import torch
 
-from transformer.data.grammar import (
-    AlignedPair,
-    grammar_pairs,
-    grammar_vocabularies,
-    sentences,
-)
-from transformer.data.grammar.function_words import (
-    ADVERBS,
-    BE,
-    DO,
-    EVERY,
-    FEELINGS,
-    NEGATIONS,
-    OTHERS,
-    PLACES,
-    PRONOUNS,
-    THE,
-    A,
-)
-from transformer.data.grammar.lexicon import ADJECTIVES, NOUNS, VERBS
+from transformer.data.grammar import AlignedPair, grammar_pairs, grammar_vocabularies
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from transformer.decoding import greedy_decode
 from transformer_book.explorer.explored import from_model
 from transformer_book.translator import SENTENCES, trained
 from transformer_book.translator.data import MAX_LEN
 from transformer_book.translator.trained_models import WEIGHTS
+from website.extensions.grammar_rules import english_rules
 
 SEED = 0
 MEAN = "mean"  # of a layer's heads, as written.js calls it
@@ -69,61 +51,8 @@ def translator_words() -> dict[str, Any]:
         "examples": EXAMPLES,
         "head": aligning_head(),
         "opening": opening(),
-        "grammar": english_grammar(),
+        "grammar": english_rules(),
     }
-
-
-def english_grammar() -> dict[str, Any]:
-    """The English half of the grammar's tables, as ``grammar.js`` reads them."""
-    return {
-        "nouns": [{"kind": noun.kind, "forms": noun.english} for noun in NOUNS],
-        "adjectives": [{"word": a.english, "kinds": a.kinds} for a in ADJECTIVES],
-        "verbs": [
-            {
-                "forms": verb.english,
-                "tail": verb.tails[0],
-                "preposition": verb.prepositions[0],
-                "direct": verb.direct,
-                "subjects": verb.subjects,
-                "objects": verb.objects,
-            }
-            for verb in VERBS
-        ],
-        "the": THE.english,
-        "a": A.english,
-        "determiners": [[_plain(form) for form in other.english] for other in OTHERS],
-        "pronouns": [[english, person] for english, _, person, _ in PRONOUNS],
-        "places": [[_plain(english), kinds] for english, _, kinds in PLACES],
-        "adverbs": [english for english, _ in ADVERBS],
-        "negations": [*NEGATIONS],
-        "feelings": [english for english, _ in FEELINGS],
-        "do": DO,
-        "be": BE,
-        "every": EVERY.english[0],
-        "placed": sentences.PLACED,
-        "feeling": sentences.FEELING,
-        "odds": odds(),
-    }
-
-
-def odds() -> dict[str, float]:
-    """How often the grammar does what it may do or not, each in its own case."""
-    return {
-        "negated": sentences.NEGATED,
-        "adverb": sentences.WITH_ADVERB,
-        "place": sentences.WITH_PLACE,
-        "pronoun": sentences.PRONOUN,
-        "plural": sentences.PLURAL,
-        "adjective": sentences.WITH_ADJECTIVE,
-        "definite": sentences.DEFINITE,
-        "indefinite": sentences.INDEFINITE,
-        **{clause: _share(clause, sentences.CLAUSES) for clause in sentences.CLAUSES},
-        **{f"is {state}": _share(state, sentences.STATES) for state in sentences.STATES},
-    }
-
-
-def _share(one: str, among: tuple[str, ...]) -> float:
-    return among.count(one) / len(among)
 
 
 def aligning_head() -> dict[str, int | float | str]:
@@ -169,7 +98,3 @@ def opening() -> dict[str, Any]:
         "target": [*found.target[1:]],
         "steps": [{"cross": each} for each in weights.double().round(decimals=5).tolist()],
     }
-
-
-def _plain(english: str | None) -> str | None:
-    return english and english.replace(" + ", " ")

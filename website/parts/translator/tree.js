@@ -5,16 +5,7 @@ import { drawFrom, sum } from "../numbers.js";
 
 export const all = (...parts) => ({ all: parts });
 export const oneOf = (parts, weights = parts.map(() => 1)) => ({ oneOf: parts, weights });
-/** The first with this probability, else the second. */
-export const either = (p, first, second) => oneOf([first, second], [p, 1 - p]);
-export const words = (text, kind) =>
-  all(
-    ...text
-      .split(" ")
-      .filter(Boolean)
-      .map((word) => ({ word, kind })),
-  );
-export const NOTHING = all();
+
 /**
  * Where this tree may end if it begins at word i: a Set of places. A tree that comes to the end of
  * the words puts what it wants next into `wanted`. `seen` keeps answers, for trees share parts.
