@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, TypeVar
 from transformer.data.grammar.alignment import Bilingual, Token, with_articles
 from transformer.data.grammar.function_words import ADVERBS, BE, DO, FEELINGS, PRONOUNS
 from transformer.data.grammar.lexicon import ADJECTIVES, NOUNS, VERBS, Noun
-from transformer.data.grammar.sentences import Phrase, _Writer
+from transformer.data.grammar.sentences import Phrase, Writer
 
 T = TypeVar("T")
 Part = tuple[str, str] | int  # a word and its kind, or the number of a rule
@@ -111,13 +111,13 @@ class _Rules:
 
     def sentences(self) -> Odds:
         found: Odds = defaultdict(float)
-        for p, sentence in self.every(_Writer.sentence):
+        for p, sentence in self.every(Writer.sentence):
             found[_parts(sentence.english)] += p
         return found
 
     def _noun_phrases(self, kinds: Kinds, role: str, negation: str) -> list[NounPhrases]:
         def write(writer: _Told) -> tuple[Phrase, Determiners]:
-            phrase = _Writer.noun_phrase(writer, kinds, role, negation)
+            phrase = Writer.noun_phrase(writer, kinds, role, negation)
             return phrase, writer.determiners
 
         found: dict[int, Odds] = defaultdict(lambda: defaultdict(float))
@@ -135,12 +135,12 @@ class _Rules:
 
     def _determiners(self, noun: Noun, plural: bool, role: str, negation: str) -> Determiners:
         found: Determiners = defaultdict(float)
-        for p, words in self.every(lambda w: _Writer.determiner(w, noun, plural, role, negation)):
+        for p, words in self.every(lambda w: Writer.determiner(w, noun, plural, role, negation)):
             found[tuple((word, NO_UNIT) for word, _ in words.english)] += p
         return found
 
 
-class _Told(_Writer):
+class _Told(Writer):
     """A writer that is told what to choose, and takes what comes first when it is told no more."""
 
     def __init__(self, rules: _Rules, told: Sequence[int]):

@@ -77,7 +77,7 @@ def grammar_pairs(
     rng = random.Random(seed)
     pairs: list[AlignedPair] = []
     while len(pairs) < n:
-        writer = _Writer(rng)
+        writer = Writer(rng)
         pair = aligned(writer.sentence())
         if any(held_out(*words) for words in writer.combinations) == (split == "test"):
             pairs.append(pair)
@@ -89,7 +89,7 @@ def held_out(word: str, noun: str) -> bool:
     return zlib.crc32(f"{word} {noun}".encode()) % 16 == 0
 
 
-class _Writer:
+class Writer:
     """Writes one sentence, and notes which adjectives and verbs it combines with which nouns."""
 
     def __init__(self, rng: random.Random):
