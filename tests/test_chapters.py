@@ -13,6 +13,7 @@ import yaml
 
 from tests.chapter_rules import chapter_of, rules_for
 from tests.tautologies import claim_calls
+from tools import chapters
 from tools.chapters import (
     CHAPTERS,
     LEDGER,
@@ -20,6 +21,7 @@ from tools.chapters import (
     PACKAGES,
     ROOT,
     code_cells,
+    is_evening,
     set_up_source,
     stamp,
 )
@@ -30,7 +32,7 @@ MEGABYTES = 1.5
 PATH = re.compile(r"(?<![\w.:/])/(?:home|Users|root|tmp|var|usr|opt|mnt|content)/|[A-Z]:\\\\Users")
 
 
-NOTEBOOKS = {path: nbformat.read(path, as_version=4) for path in CHAPTERS}
+NOTEBOOKS = {path: nbformat.read(path, as_version=4) for path in chapters.NOTEBOOKS}
 RULES = [
     pytest.param(path, rule, id=f"{path.stem}-{rule.__name__}")
     for path in CHAPTERS
@@ -46,6 +48,18 @@ def path(request):
 @pytest.fixture
 def notebook(path):
     return NOTEBOOKS[path]
+
+
+@pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
+def page(request):
+    """A chapter's path, or that of One evening."""
+    return request.param
+
+
+@pytest.fixture
+def every(page):
+    """A chapter, or One evening."""
+    return NOTEBOOKS[page]
 
 
 def markdown(notebook):
@@ -66,37 +80,37 @@ def test_there_are_chapters_and_the_toc_lists_them_all():
     listed = [chapter["file"] for part in toc["parts"] for chapter in part["chapters"]]
     assert (
         [name for name in listed if name.startswith("chapters/")]
-        == [path.relative_to(ROOT).with_suffix("").as_posix() for path in CHAPTERS]
+        == [path.relative_to(ROOT).with_suffix("").as_posix() for path in NOTEBOOKS]
         != []
     )
 
 
-def test_is_a_valid_notebook(notebook):
-    nbformat.validate(notebook)
-    ids = [cell.id for cell in notebook.cells]
+def test_is_a_valid_notebook(every):
+    nbformat.validate(every)
+    ids = [cell.id for cell in every.cells]
     assert len(set(ids)) == len(ids)
 
 
-def test_was_executed_once_from_top_to_bottom(notebook):
-    counts = [cell.execution_count for cell in code_cells(notebook)]
+def test_was_executed_once_from_top_to_bottom(every):
+    counts = [cell.execution_count for cell in code_cells(every)]
     assert counts == list(range(1, len(counts) + 1))
 
 
-def test_stores_no_error_and_no_warning(notebook):
-    for cell in code_cells(notebook):
+def test_stores_no_error_and_no_warning(every):
+    for cell in code_cells(every):
         for output in cell.outputs:
             assert output.output_type != "error", cell.id
             assert output.get("name") != "stderr", (cell.id, output.text)
 
 
-def test_its_stamp_is_fresh(path, notebook):
-    stored, now = notebook.metadata.get("transformer_book"), stamp(notebook)
-    assert stored, f"{path.name} has no stamp: run make chapters"
+def test_its_stamp_is_fresh(page, every):
+    stored, now = every.metadata.get("transformer_book"), stamp(every)
+    assert stored, f"{page.name} has no stamp: run make chapters"
     assert stored["made_from"] == now["made_from"], (
-        f"{path.name} or what it imports changed since its outputs were made: run make chapters"
+        f"{page.name} or what it imports changed since its outputs were made: run make chapters"
     )
     assert stored["outputs"] == now["outputs"], (
-        f"the outputs stored in {path.name} are not those that make chapters wrote"
+        f"the outputs stored in {page.name} are not those that make chapters wrote"
     )
 
 
@@ -141,27 +155,27 @@ def test_the_stamp_sees_every_change(notebook, tmp_path, monkeypatch):
         before = now
 
 
-def test_begins_with_the_set_up_cell_of_every_chapter(notebook):
-    first = code_cells(notebook)[0]
+def test_begins_with_the_set_up_cell_of_every_chapter(every):
+    first = code_cells(every)[0]
     assert first.id == "set-up"
-    assert first.source == set_up_source()
+    assert first.source == set_up_source(evening=is_evening(every))
     assert tags(first) == ["remove-cell"]
     assert first.outputs == []
 
 
-def test_names_the_right_kernel_and_nothing_of_the_editor(notebook):
-    metadata = {k: v for k, v in notebook.metadata.items() if k != "transformer_book"}
+def test_names_the_right_kernel_and_nothing_of_the_editor(every):
+    metadata = {k: v for k, v in every.metadata.items() if k != "transformer_book"}
     assert metadata == METADATA
-    known = {"tags", "mystnb", "cellView", "jupyter", "within"}
-    assert all(set(cell.metadata) <= known for cell in notebook.cells)
+    known = {"tags", "mystnb", "cellView", "jupyter", "within", "differs_after"}
+    assert all(set(cell.metadata) <= known for cell in every.cells)
 
 
-def test_is_small_enough(path):
-    assert path.stat().st_size < MEGABYTES * 1e6
+def test_is_small_enough(page):
+    assert page.stat().st_size < MEGABYTES * 1e6
 
 
-def test_knows_no_path_of_a_machine(notebook):
-    cells = [{k: c[k] for k in ("source", "outputs") if k in c} for c in notebook.cells]
+def test_knows_no_path_of_a_machine(every):
+    cells = [{k: c[k] for k in ("source", "outputs") if k in c} for c in every.cells]
     text = json.dumps(cells)
     found = PATH.search(text)
     assert not found, found
@@ -169,8 +183,8 @@ def test_knows_no_path_of_a_machine(notebook):
     assert str(Path.home()) not in text
 
 
-def test_outputs_are_compared_almost_everywhere(notebook):
-    cells = code_cells(notebook)
+def test_outputs_are_compared_almost_everywhere(every):
+    cells = code_cells(every)
     ignored = [cell.id for cell in cells if "nbval-ignore-output" in tags(cell)]
     assert len(ignored) < len(cells) / 5
     assert not any(re.search(r"#\s*(NBVAL|PYTEST_VALIDATE)_", cell.source) for cell in cells)

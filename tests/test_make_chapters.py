@@ -30,6 +30,7 @@ def shelf(tmp_path, monkeypatch):
     monkeypatch.setattr(chapters, "LEDGER", tmp_path / "ledger.md")
     save_palette = partial(chapters.save_palette, tmp_path / "palette.svg")
     monkeypatch.setattr(chapters, "save_palette", save_palette)
+    monkeypatch.setattr(chapters, "save_files", lambda: None)
     monkeypatch.setattr(chapters, "SET_UP", "address = '{url}'")
     for name in ("OMP_NUM_THREADS", "TQDM_DISABLE", "TOKENIZERS_PARALLELISM"):
         monkeypatch.setenv(name, "7")  # so that they are put back
@@ -41,7 +42,8 @@ def book(shelf, monkeypatch):
     """A book of one small chapter."""
     path = shelf / "01_small.ipynb"
     small_chapter(path, "import os\nprint(os.environ['OMP_NUM_THREADS'])")
-    monkeypatch.setattr(chapters, "CHAPTERS", [path])
+    for names in ("CHAPTERS", "NOTEBOOKS"):
+        monkeypatch.setattr(chapters, names, [path])
     return path
 
 
@@ -49,7 +51,8 @@ def book(shelf, monkeypatch):
 def pair(shelf, monkeypatch):
     """A book of two chapters, whose code is still to be written."""
     paths = [shelf / "01_one.ipynb", shelf / "02_two.ipynb"]
-    monkeypatch.setattr(chapters, "CHAPTERS", paths)
+    for names in ("CHAPTERS", "NOTEBOOKS"):
+        monkeypatch.setattr(chapters, names, paths)
     return paths
 
 

@@ -1,4 +1,7 @@
-"""Measured numbers stand behind ≈, and nbval compares these within a factor, the rest exactly."""
+"""Measured numbers stand behind ≈, and nbval compares these within a factor, the rest exactly.
+
+But for what stands behind a sign that a cell names.
+"""
 
 import os
 import shutil
@@ -115,6 +118,16 @@ def test_a_sign_in_a_claim_is_found():
     assert list(misused(nbformat.v4.new_notebook(cells=[cell]))) == [wrong]
 
 
+# where the cell says behind which sign a line may go on otherwise
+SAME_BEHIND = {
+    "other words behind the sign": ("≈ 3\na → x y\nb → z", "≈ 4\na → u\nb → "),
+}
+DIFFERENT_BEHIND = {
+    "before the sign": ("a → x", "b → x"),
+    "a line without the sign": ("a → x\nb", "a → y\nc"),
+    "a line more": ("a → x", "a → x\na → x"),
+    "a line less": ("a → x\nb → x", "a → x"),
+}
 CLAIM = """\
 from transformer_book.claims import claim
 print("≈ 0.1")
@@ -138,14 +151,20 @@ def notebook():
         code = {"source": f"print({now!r})", "execution_count": 1, "outputs": [output]}
         code["metadata"] = {"within": within[0]} if within else {}
         cells.append(nbformat.v4.new_code_cell(**code))
+    for stored, now in (SAME_BEHIND | DIFFERENT_BEHIND).values():
+        output = nbformat.v4.new_output("stream", text=stored + "\n")
+        code = {"source": f"print({now!r})", "execution_count": 1, "outputs": [output]}
+        code["metadata"] = {"differs_after": " →"}
+        cells.append(nbformat.v4.new_code_cell(**code))
     for arguments in CLAIMS.values():
         code = {"source": CLAIM.format(arguments), "execution_count": 1, "outputs": list(STORED)}
         cells.append(nbformat.v4.new_code_cell(**code))
     return nbformat.v4.new_notebook(cells=cells)
 
 
-CASES = [*SAME, *SAME_WITHIN, *DIFFERENT, *DIFFERENT_WITHIN, *CLAIMS]
-PASS = [*SAME, *SAME_WITHIN, "the same claim"]
+BEHIND = [*SAME_BEHIND, *DIFFERENT_BEHIND]
+CASES = [*SAME, *SAME_WITHIN, *DIFFERENT, *DIFFERENT_WITHIN, *BEHIND, *CLAIMS]
+PASS = [*SAME, *SAME_WITHIN, *SAME_BEHIND, "the same claim"]
 
 
 def run_nbval(folder, *arguments, cwd, **variables):

@@ -15,7 +15,7 @@ from docutils.utils import new_document
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-from tools.chapters import CHAPTERS, ROOT
+from tools.chapters import NOTEBOOKS, ROOT
 from transformer_book.claims import Claim
 from website.checks.site_check import serve
 from website.extensions import page_parts
@@ -497,7 +497,7 @@ def test_a_claim_that_stands_twice_is_an_error(with_ticks):
 def test_the_next_chapter_asks_what_the_front_pages_map_asks():
     front = (ROOT / "intro.md").read_text(encoding="utf-8")
     asked = questions(front)
-    assert list(asked) == [f"chapters/{path.stem}" for path in CHAPTERS]
+    assert list(asked) == [f"chapters/{path.stem}" for path in NOTEBOOKS]
     assert all(question.endswith("?") for question in asked.values())
     assert asked["chapters/10_decoding"] == "How does it write?"
     why = asked["chapters/04_scaling_and_masks"]

@@ -22,13 +22,16 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
 
+from tools.evening import save_files
 from tools.ledger import ledger
 from tools.palette import save_palette
 from transformer.files import replace_file
+from transformer_book.evening import PAGE
 from transformer_book.experiments.imports import files_behind, imports_of_cell
 
 ROOT = Path(__file__).resolve().parents[1]
-CHAPTERS = sorted((ROOT / "chapters").glob("*.ipynb"))
+CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
+NOTEBOOKS = [*CHAPTERS[:1], PAGE, *CHAPTERS[1:]]  # as a reader meets them: with One evening
 PACKAGES = ("transformer", "transformer_book")  # what a chapter's outputs are made from
 LEDGER = ROOT / "appendix" / "ledger.md"
 METADATA = {
@@ -37,6 +40,7 @@ METADATA = {
 }
 FOLDED = {"hide-cell", "hide-input"}
 TITLE = re.compile(r"# @title (\S.*)")
+OPENED = re.compile(r"\bopen\(\"(\w+\.\w+)\"")
 SET_UP = """\
 # One thread, as for the stored outputs. On Colab this installs the book's package, too.
 import os
@@ -46,16 +50,34 @@ os.environ["OMP_NUM_THREADS"] = "1"  # read when torch is imported
 if find_spec("transformer_book") is None:
     %pip install --quiet "transformer-book[chapters] @ git+{url}"
 """
+SET_UP_OF_THE_EVENING = """\
+# One thread, as for the stored outputs. On Colab this fetches the sentences, too.
+import os
+from pathlib import Path
+from urllib.request import urlretrieve
+
+os.environ["OMP_NUM_THREADS"] = "1"  # read when torch is imported
+if not Path("pairs.tsv").exists():
+    urlretrieve("{url}/raw/{branch}/chapters/pairs.tsv", "pairs.tsv")
+"""
 
 
 def repository() -> str:
     """The address that ``_config.yml`` names, the only place where it is set."""
-    return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]["url"]
+    return _repository()["url"]
 
 
-def set_up_source() -> str:
+def _repository() -> dict[str, str]:
+    return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
+
+
+def is_evening(notebook: NotebookNode) -> bool:
+    return notebook.cells[0].source.startswith("# One evening")
+
+
+def set_up_source(*, evening: bool = False) -> str:
     """The source of the set-up cell, the same in every chapter."""
-    return SET_UP.format(url=repository()).rstrip()
+    return (SET_UP_OF_THE_EVENING if evening else SET_UP).format(**_repository()).rstrip()
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
@@ -65,15 +87,16 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
 def stamp(notebook: NotebookNode) -> dict[str, str]:
     """Hashes of what the outputs were made from, and of the outputs (pictures included).
 
-    They are made from the chapter's code and the files of the packages that its imports reach. The
-    set-up cell is left out: it is held equal to :data:`SET_UP`, and a new repository address
-    changes nothing that a chapter computes.
+    They are made from the chapter's code, the files of the packages that its imports reach, and the
+    files beside it that it opens. The set-up cell is left out: it is held equal to :data:`SET_UP`,
+    and a new repository address changes nothing that a chapter computes.
     """
     cells = code_cells(notebook)
     sources = [cell.source for cell in cells if cell.id != "set-up"]
     made_from = hashlib.sha256(json.dumps(sources).encode())
     imports = [each for source in sources for each in imports_of_cell(source)]
-    for path in files_behind(imports, ROOT, PACKAGES):
+    opened = [ROOT / "chapters" / name for source in sources for name in OPENED.findall(source)]
+    for path in [*files_behind(imports, ROOT, PACKAGES), *opened]:
         for part in (path.relative_to(ROOT).as_posix().encode(), path.read_bytes()):
             made_from.update(b"%d:" % len(part) + part)
     outputs = json.dumps([cell.outputs for cell in cells], sort_keys=True)
@@ -94,7 +117,7 @@ def tidy(notebook: NotebookNode) -> None:
     """
     for cell in notebook.cells:
         if cell.id == "set-up":
-            cell.source = set_up_source()
+            cell.source = set_up_source(evening=is_evening(notebook))
         for volatile in ("execution", "scrolled", "collapsed", "ExecuteTime", "colab", "outputId"):
             cell.metadata.pop(volatile, None)
         if cell.cell_type == "code":
@@ -216,7 +239,7 @@ def main(arguments: list[str] | None = None) -> int:
     # as the tests do: see conftest.py
     os.environ |= {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "TOKENIZERS_PARALLELISM": "false"}
     stale = {}
-    for path in CHAPTERS:
+    for path in NOTEBOOKS:
         notebook = nbformat.read(path, as_version=4)
         tidy(notebook)
         if is_fresh(notebook) and not options.all:
@@ -232,6 +255,7 @@ def main(arguments: list[str] | None = None) -> int:
         all_ran = False
     save_ledger()
     save_palette()
+    save_files()
     return int(not all_ran)
 
 

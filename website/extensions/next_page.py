@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 
 from website.extensions.formulas import mathml
 
-ROW = re.compile(r"^\| \d+ \| \[[^]]+\]\((\S+)\.ipynb\) \| (.+) \|$", re.MULTILINE)
+ROW = re.compile(r"^\| (?:\d+ )?\| \[[^]]+\]\((\S+)\.ipynb\) \| (.+) \|$", re.MULTILINE)
 FORMULA = re.compile(r"\$(.+?)\$")
 
 

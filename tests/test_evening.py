@@ -1,0 +1,233 @@
+"""One evening: the page, the files that its reader owns, and what its words say of the stages."""
+
+import contextlib
+import io
+import os
+import re
+import runpy
+from pathlib import Path
+
+import nbformat
+import pytest
+import torch
+
+from tools.chapters import code_cells, set_up_source
+from tools.evening import PAGE, files, pairs
+from transformer import Transformer, TransformerConfig
+from transformer_book.evening import file_of
+from transformer_book.experiments.evening import STAGES, evening
+from transformer_book.experiments.imports import imports_of_cell
+
+NOTEBOOK = nbformat.read(PAGE, as_version=4)
+TEXT = "\n\n".join(cell.source for cell in NOTEBOOK.cells if cell.cell_type == "markdown")
+LINES = 31
+STANDARD = {"math", "random", "os", "pathlib", "urllib.request"}
+SIZES = {"d_model": 64, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2, "d_ff": 128}
+
+
+def cell(name):
+    (found,) = (each for each in NOTEBOOK.cells if each.id == name)
+    return found
+
+
+def run(name, folder):
+    """What a file defines when it is started as it is, beside the pairs; and what it prints."""
+    said, before = io.StringIO(), Path.cwd()
+    (folder / "pairs.tsv").write_text(pairs(), encoding="utf-8")
+    (folder / name).write_text(PAGE.with_name(name).read_text(encoding="utf-8"), encoding="utf-8")
+    os.chdir(folder)
+    try:
+        with contextlib.redirect_stdout(said):
+            names = runpy.run_path(name, run_name="__main__")
+    finally:
+        os.chdir(before)
+    return names, said.getvalue()
+
+
+@pytest.fixture(scope="module")
+def translator(tmp_path_factory):
+    return run("translator.py", tmp_path_factory.mktemp("evening"))
+
+
+def test_the_files_are_what_the_page_has_written_last():
+    for name, text in files().items():
+        assert PAGE.with_name(name).read_text(encoding="utf-8") == text, "run make chapters"
+
+
+def test_the_pairs_are_the_books():
+    assert PAGE.with_name("pairs.tsv").read_text(encoding="utf-8") == pairs()
+
+
+def test_each_new_sentence_joins_two_words_that_never_met():
+    lines = [line.split("\t") for line in pairs().splitlines()]
+    known, new = (
+        [set(source.split()) for source, _ in part] for part in (lines[:12_000], lines[12_000:])
+    )
+    assert len(new) == 600
+    for words in new:
+        apart = words.copy()
+        assert not any(words <= sentence for sentence in known)
+        assert any(
+            not any({one, other} <= sentence for sentence in known)
+            for one in words
+            for other in apart - {one}
+        ), words
+
+
+def test_a_file_holds_the_last_of_each_name_and_nothing_that_it_does_not_need():
+    source = file_of("writer", "report(train(Translator()))")
+    assert "class Dictionary" not in source
+    assert "class Translator" in source
+    assert "cross_attention" not in source
+    final = file_of("final", "report(train(Transformer()))")
+    assert final.count("class Embedding") == 1
+    assert "math.sqrt(d_model) + positions" in final
+    assert "n_layers = 2" in final
+    assert "n_layers = 1" not in final
+    assert "# new" not in final
+    assert "Your turn" not in final
+    with pytest.raises(ValueError, match=r"^until must be the id of a code cell in one_evening"):
+        file_of("no such cell", "")
+
+
+def test_the_finished_file_translates(translator):
+    _, said = translator
+    right = re.search(r"right ≈ (\d+) %", said)
+    assert int(right[1]) >= 95
+    assert said.splitlines()[-4:] == [
+        "  the black cat sleeps → le chat noir dort",
+        "  the dog sees the cat → le chien voit le chat",
+        "  the cat sees the dog → le chat voit le chien",
+        "  the old queen does not often see the black cats → "
+        "la vieille reine ne voit pas souvent les chats noirs",
+    ]
+
+
+def of_the_package(model, n_english, n_french):
+    """The package's Transformer with the weights of the reader's."""
+    theirs = Transformer(
+        TransformerConfig(n_english, n_french, **SIZES, dropout=0.0, share_embeddings=False)
+    )
+    own = {}
+    for name, weight in model.state_dict().items():
+        name = re.sub(r"embedding\.rows\.", "embedding.tokens.", name)
+        name = re.sub(r"^(encoder|decoder)\.(\d)", r"\1.layers.\2", name)
+        name = re.sub(r"norm_(\d)", r"residual_\1.norm", name)
+        if head := re.search(r"heads\.\d\.", name):  # of each matrix, the heads' rows in order
+            whole = name.replace(head[0], "")
+            weight = torch.cat([own[whole], weight]) if whole in own else weight
+            name = whole
+        own[name] = weight
+    theirs.load_state_dict(own)
+    return theirs.eval()
+
+
+def test_weight_for_weight_it_is_the_books_transformer(translator):
+    names, _ = translator
+    model = names["model"].eval()
+    theirs = of_the_package(model, len(names["english"]), len(names["french"]))
+    sources, targets = zip(*names["test_pairs"], strict=True)
+    src = names["padded"](sources, names["english"])
+    tgt = names["padded"](targets, names["french"], names["BOS"])
+    with torch.no_grad():
+        ours, packages = model(src, tgt), theirs(src, tgt)
+    words = tgt != 0  # where padding asks, the answers mean nothing
+    assert ours[words].abs().max() > 5
+    assert (ours[words] - packages[words]).abs().max() < 1e-4
+    assert (ours[words] - packages[words].roll(1, 0)).abs().max() > 1
+
+
+def test_the_gpt_writes_as_it_stands(tmp_path):
+    names, said = run("gpt.py", tmp_path)
+    lines = said.splitlines()[4:]
+    assert len(lines) == 9
+    assert all(line.startswith("the black cat") for line in lines[6:])
+    known = {source for source, _ in names["train_pairs"]}
+    many = names["write"](names["gpt"], "", 200)
+    assert sum(line not in known for line in many) > 100
+    assert "Decoder" not in PAGE.with_name("gpt.py").read_text(encoding="utf-8")
+
+
+def test_imports_nothing_but_pytorch_and_the_standard_library():
+    found = {one.module for each in code_cells(NOTEBOOK) for one in imports_of_cell(each.source)}
+    assert found <= STANDARD | {"torch", "torch.nn.functional"}
+
+
+def test_the_set_up_fetches_the_pairs(tmp_path, monkeypatch):
+    address = tmp_path / "book"
+    (address / "raw" / "main").mkdir(parents=True)
+    (address / "raw" / "main" / "chapters").symlink_to(PAGE.parent)
+    monkeypatch.setattr(
+        "tools.chapters._repository", lambda: {"url": address.as_uri(), "branch": "main"}
+    )
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    exec(set_up_source(evening=True), {})
+    assert (tmp_path / "pairs.tsv").read_text(encoding="utf-8") == pairs()
+
+
+def test_cells_are_short_and_the_reader_has_three_turns():
+    for each in code_cells(NOTEBOOK):
+        assert len(each.source.splitlines()) <= LINES, each.id
+    turns = [each for each in code_cells(NOTEBOOK) if "# Your turn" in each.source]
+    solutions = [each for each in code_cells(NOTEBOOK) if each.source.startswith("# @title Sol")]
+    assert [each.id for each in turns] == ["positions", "self-attention", "encoder"]
+    assert all(each.metadata.tags == ["hide-input"] for each in solutions)
+    assert len(solutions) == 3
+
+
+def test_the_table_is_what_five_seeds_gave():
+    rows = re.findall(r"^\| (.+?) \| ([\d.]+)–([\d.]+) \| (\d+)–(\d+) \|$", TEXT, flags=re.M)
+    shown = [(float(a), float(b), int(c), int(d)) for _, a, b, c, d in rows]
+    stored = []
+    for name in STAGES:
+        assert len(evening.finals(name)) == 5
+        losses, shares = evening.spread(name, "loss"), evening.spread(name, "right")
+        stored.append((*(round(x, 2) for x in losses), *(round(100 * x) for x in shares)))
+    assert shown == stored
+
+
+def losses(name):
+    return evening.spread(name, "loss")
+
+
+def shares(name):
+    return evening.spread(name, "right")
+
+
+# a piece of the page's text, and whether it is so with each of five seeds
+SAYS = {
+    "now and then a sentence is even right": lambda: (
+        losses("a dictionary")[1] < 5.75 / 2 and shares("a dictionary")[0] > 0.01
+    ),
+    "The loss is less than half of the writer's": lambda: (
+        losses("attention")[1] < losses("a writer who hears nothing")[0] / 2
+    ),
+    "about one new sentence in ten is right": lambda: (
+        shares("positions")[0] > 0.05 and shares("positions")[1] < 0.15
+    ),
+    "hardly one is right": lambda: shares("French asks itself, no mask")[1] < 0.01,
+    "Nothing so far has come near it": lambda: (
+        losses("French asks itself, no mask")[1] < losses("positions")[0] / 1.5
+    ),
+    "The loss is higher again by far, and the French is better": lambda: (
+        losses("the causal mask")[0] > 1.5 * losses("French asks itself, no mask")[1]
+        and shares("the causal mask")[0] > shares("positions")[1]
+    ),
+    "But it does worse": lambda: (
+        losses("English asks itself, replaced")[0] > losses("the causal mask")[1]
+        and shares("English asks itself, replaced")[1] < shares("the causal mask")[0]
+    ),
+    "far more sentences are right than before": lambda: (
+        shares("English asks itself, added")[0] > 1.2 * shares("the causal mask")[1]
+    ),
+    "It does.": lambda: shares("two layers")[0] > shares("one layer of each")[1] + 0.05,
+    "Four in five": lambda: shares("a smaller start")[0] > 0.77,
+    "Almost every new sentence is right": lambda: shares("1,200 steps")[0] > 0.95,
+}
+
+
+@pytest.mark.parametrize("words", SAYS)
+def test_the_text_holds_for_every_seed(words):
+    assert TEXT.count(words) == 1
+    assert SAYS[words]()

@@ -1,0 +1,103 @@
+"""One evening: what each part of the reader's file is worth, over five random starts."""
+
+import contextlib
+import io
+import random
+from collections.abc import Iterator
+from functools import cache, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+
+from transformer_book.evening import PAGE, file_of
+from transformer_book.experiments.cells import code_of
+from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
+from transformer_book.experiments.runs import Measures
+
+
+class Stage(NamedTuple):
+    """What is trained where: after the cell ``cell``, a new model of the class ``model``."""
+
+    cell: str
+    model: str = "Translator"
+    n_steps: int = 400
+    rate: float = 0.005
+
+
+STAGES = {
+    "a dictionary": Stage("report", "Dictionary", rate=0.05),
+    "a writer who hears nothing": Stage("writer"),
+    "attention": Stage("cross"),
+    "positions": Stage("solution-positions"),
+    "French asks itself, no mask": Stage("self-attention"),
+    "the causal mask": Stage("solution-mask"),
+    "English asks itself, replaced": Stage("encoder"),
+    "English asks itself, added": Stage("solution-residual"),
+    "four heads": Stage("heads", "FourHeads"),
+    "one layer of each": Stage("transformer", "Transformer"),
+    "two layers": Stage("two-layers", "Transformer"),
+    "a smaller start": Stage("scale", "Transformer"),
+    "1,200 steps": Stage("final", "Transformer", n_steps=1200),
+}
+
+
+def source_of(stage: Stage) -> str:
+    """The reader's file at this stage."""
+    return file_of(stage.cell, f"report(train({stage.model}()))")
+
+
+@cache
+def names_of(source: str) -> dict[str, Any]:
+    """What the file defines."""
+    names: dict[str, Any] = {"__name__": "evening"}
+    pairs = str(PAGE.with_name("pairs.tsv"))
+    exec(compile(source.replace('"pairs.tsv"', repr(pairs)), "evening", "exec"), names)
+    return names
+
+
+def make(source: str, model: str) -> nn.Module:
+    """A new model of this class of the file."""
+    return names_of(source)[model]()
+
+
+def learn(stage: Stage, new: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
+    """Trains and tests as the page does."""
+    names, model = names_of(source_of(stage)), new()
+    random.seed(plan.seed)
+    with contextlib.redirect_stdout(io.StringIO()):
+        names["train"](model, n_steps=max(plan.steps), rate=plan.lr)
+    test = names["test_pairs"]
+    written = names["translate"](model, [source for source, _ in test])
+    right = [line == target for line, (_, target) in zip(written, test, strict=True)]
+    with torch.no_grad():
+        loss = names["loss_of"](model, test).item()
+    yield max(plan.steps), {"right": sum(right) / len(right), "loss": loss}
+
+
+def arms() -> dict[str, Arm]:
+    found = {}
+    for name, stage in STAGES.items():
+        source = source_of(stage)
+        found[name] = Arm(
+            make=partial(make, source, stage.model),
+            learn=partial(learn, stage),
+            rates=(stage.rate,),
+            steps=(stage.n_steps,),
+            code=code_of([source], []),
+            chapter=0,
+        )
+    return found
+
+
+evening = Experiment(
+    path=Path(__file__).parent / "evening.json",
+    question="What is each part of the evening's translator worth?",
+    measure="right",
+    scale=1.0,
+    widens=False,
+    seeds=(0, 1, 2, 3, 4),
+    arms=arms,
+    seconds=5.0,
+)
