@@ -12,17 +12,21 @@ with open("pairs.tsv", encoding="utf-8") as file:
     pairs = [line.strip().split("\t") for line in file]
 train_pairs, test_pairs = pairs[:12_000], pairs[12_000:]
 
+marks = ["<pad>", "<bos>", "<eos>"]
 PAD, BOS, EOS = 0, 1, 2
 
 
 def numbered(sentences):
     words = {word for sentence in sentences for word in sentence.split()}
-    return {word: i for i, word in enumerate(["<pad>", "<bos>", "<eos>", *sorted(words)])}
+    return {word: i for i, word in enumerate(marks + sorted(words))}
 
 
 def padded(sentences, number_of, *first):
-    rows = [[*first, *(number_of[word] for word in s.split()), EOS] for s in sentences]
-    return nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
+    rows = []
+    for sentence in sentences:
+        ids = [number_of[word] for word in sentence.split()]
+        rows.append(torch.tensor([*first, *ids, EOS]))
+    return nn.utils.rnn.pad_sequence(rows, batch_first=True)
 
 
 english = numbered(source for source, _ in pairs)
@@ -30,8 +34,9 @@ english = numbered(source for source, _ in pairs)
 
 def loss_of(model, pairs):
     tokens = padded([source for source, _ in pairs], english, BOS)
-    scores = model(tokens[:, :-1])
-    return F.cross_entropy(scores.flatten(0, 1), tokens[:, 1:].flatten(), ignore_index=PAD)
+    given, wanted = tokens[:, :-1], tokens[:, 1:]
+    scores = model(given).flatten(0, 1)
+    return F.cross_entropy(scores, wanted.flatten(), ignore_index=PAD)
 
 
 def train(model, n_steps=400, rate=0.005):
@@ -66,10 +71,10 @@ class Attention(nn.Module):
         return weights @ v  # (B, T, d_head)
 
 
-def positions(T):
+def positions(T):  # (T, d_model)
     speeds = 10_000 ** (-torch.arange(0, d_model, 2) / d_model)
     angles = torch.arange(T)[:, None] * speeds
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)  # (T, d_model)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
 
 
 class Embedding(nn.Module):
@@ -79,7 +84,8 @@ class Embedding(nn.Module):
         nn.init.normal_(self.rows.weight, std=1 / math.sqrt(d_model))
 
     def forward(self, ids):
-        return self.rows(ids) * math.sqrt(d_model) + positions(ids.size(1))
+        x = self.rows(ids) * math.sqrt(d_model)
+        return x + positions(ids.size(1))
 
 
 def causal_mask(T):
@@ -92,7 +98,8 @@ n_heads = 4
 class MultiHeadAttention(nn.Module):
     def __init__(self):
         super().__init__()
-        self.heads = nn.ModuleList(Attention(d_model // n_heads) for _ in range(n_heads))
+        d_head = d_model // n_heads
+        self.heads = nn.ModuleList(Attention(d_head) for _ in range(n_heads))
         self.W_o = nn.Linear(d_model, d_model)
 
     def forward(self, x, memory, mask):
@@ -115,7 +122,8 @@ class EncoderLayer(nn.Module):
         super().__init__()
         self.self_attention = MultiHeadAttention()
         self.feed_forward = FeedForward()
-        self.norm_1, self.norm_2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.norm_1 = nn.LayerNorm(d_model)
+        self.norm_2 = nn.LayerNorm(d_model)
 
     def forward(self, x, mask):
         x = self.norm_1(x + self.self_attention(x, x, mask))
@@ -141,7 +149,8 @@ class GPT(nn.Module):
 
 @torch.no_grad()
 def write(model, beginning, n_sentences):
-    tokens, words = padded([beginning] * n_sentences, english, BOS)[:, :-1], list(english)
+    tokens = padded([beginning] * n_sentences, english, BOS)[:, :-1]  # no <eos> yet
+    words = list(english)
     for _ in range(20):
         likely = model(tokens)[:, -1].softmax(dim=-1)
         tokens = torch.cat([tokens, torch.multinomial(likely, 1)], dim=1)

@@ -12,17 +12,21 @@ with open("pairs.tsv", encoding="utf-8") as file:
     pairs = [line.strip().split("\t") for line in file]
 train_pairs, test_pairs = pairs[:12_000], pairs[12_000:]
 
+marks = ["<pad>", "<bos>", "<eos>"]
 PAD, BOS, EOS = 0, 1, 2
 
 
 def numbered(sentences):
     words = {word for sentence in sentences for word in sentence.split()}
-    return {word: i for i, word in enumerate(["<pad>", "<bos>", "<eos>", *sorted(words)])}
+    return {word: i for i, word in enumerate(marks + sorted(words))}
 
 
 def padded(sentences, number_of, *first):
-    rows = [[*first, *(number_of[word] for word in s.split()), EOS] for s in sentences]
-    return nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
+    rows = []
+    for sentence in sentences:
+        ids = [number_of[word] for word in sentence.split()]
+        rows.append(torch.tensor([*first, *ids, EOS]))
+    return nn.utils.rnn.pad_sequence(rows, batch_first=True)
 
 
 english = numbered(source for source, _ in pairs)
@@ -33,8 +37,8 @@ def loss_of(model, pairs):
     sources, targets = zip(*pairs)
     src, tgt = padded(sources, english), padded(targets, french, BOS)
     given, wanted = tgt[:, :-1], tgt[:, 1:]
-    scores = model(src, given)
-    return F.cross_entropy(scores.flatten(0, 1), wanted.flatten(), ignore_index=PAD)
+    scores = model(src, given).flatten(0, 1)
+    return F.cross_entropy(scores, wanted.flatten(), ignore_index=PAD)
 
 
 def train(model, n_steps=400, rate=0.005):
@@ -68,10 +72,11 @@ four += ["the old queen does not often see the black cats"]
 
 @torch.no_grad()
 def report(model):
-    written = translate(model, [source for source, _ in test_pairs])
-    right = [line == target for line, (_, target) in zip(written, test_pairs)]
-    loss, share = loss_of(model, test_pairs).item(), 100 * sum(right) / len(right)
-    print(f"600 new sentences: loss ≈ {loss:.2f}, right ≈ {share:.0f} %")
+    sources, targets = zip(*test_pairs)
+    written = translate(model, sources)
+    right = sum(line == target for line, target in zip(written, targets)) / 600
+    loss = loss_of(model, test_pairs).item()
+    print(f"600 new sentences: loss ≈ {loss:.2f}, right ≈ {100 * right:.0f} %")
     for source, line in zip(four, translate(model, four)):
         print(f"  {source} → {line}")
 
@@ -94,10 +99,10 @@ class Attention(nn.Module):
         return weights @ v  # (B, T, d_head)
 
 
-def positions(T):
+def positions(T):  # (T, d_model)
     speeds = 10_000 ** (-torch.arange(0, d_model, 2) / d_model)
     angles = torch.arange(T)[:, None] * speeds
-    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)  # (T, d_model)
+    return torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)
 
 
 class Embedding(nn.Module):
@@ -107,7 +112,8 @@ class Embedding(nn.Module):
         nn.init.normal_(self.rows.weight, std=1 / math.sqrt(d_model))
 
     def forward(self, ids):
-        return self.rows(ids) * math.sqrt(d_model) + positions(ids.size(1))
+        x = self.rows(ids) * math.sqrt(d_model)
+        return x + positions(ids.size(1))
 
 
 def causal_mask(T):
@@ -120,7 +126,8 @@ n_heads = 4
 class MultiHeadAttention(nn.Module):
     def __init__(self):
         super().__init__()
-        self.heads = nn.ModuleList(Attention(d_model // n_heads) for _ in range(n_heads))
+        d_head = d_model // n_heads
+        self.heads = nn.ModuleList(Attention(d_head) for _ in range(n_heads))
         self.W_o = nn.Linear(d_model, d_model)
 
     def forward(self, x, memory, mask):
@@ -143,7 +150,8 @@ class EncoderLayer(nn.Module):
         super().__init__()
         self.self_attention = MultiHeadAttention()
         self.feed_forward = FeedForward()
-        self.norm_1, self.norm_2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.norm_1 = nn.LayerNorm(d_model)
+        self.norm_2 = nn.LayerNorm(d_model)
 
     def forward(self, x, mask):
         x = self.norm_1(x + self.self_attention(x, x, mask))
@@ -156,7 +164,9 @@ class DecoderLayer(nn.Module):
         self.self_attention = MultiHeadAttention()
         self.cross_attention = MultiHeadAttention()
         self.feed_forward = FeedForward()
-        self.norm_1, self.norm_2, self.norm_3 = (nn.LayerNorm(d_model) for _ in range(3))
+        self.norm_1 = nn.LayerNorm(d_model)
+        self.norm_2 = nn.LayerNorm(d_model)
+        self.norm_3 = nn.LayerNorm(d_model)
 
     def forward(self, y, memory, tgt_mask, src_mask):
         y = self.norm_1(y + self.self_attention(y, y, tgt_mask))
@@ -177,7 +187,8 @@ class Transformer(nn.Module):
         self.output = nn.Linear(d_model, len(french), bias=False)
 
     def forward(self, src, tgt):
-        src_mask, tgt_mask = (src != PAD)[:, None], causal_mask(tgt.size(1))
+        src_mask = (src != PAD)[:, None]
+        tgt_mask = causal_mask(tgt.size(1))
         x, y = self.src_embedding(src), self.tgt_embedding(tgt)
         for layer in self.encoder:
             x = layer(x, src_mask)

@@ -20,7 +20,7 @@ from transformer_book.experiments.imports import imports_of_cell
 
 NOTEBOOK = nbformat.read(PAGE, as_version=4)
 TEXT = "\n\n".join(cell.source for cell in NOTEBOOK.cells if cell.cell_type == "markdown")
-LINES = 31
+LINES, COLUMNS = 31, 84  # what a page of the site shows without breaking a line
 STANDARD = {"math", "random", "os", "pathlib", "urllib.request"}
 SIZES = {"d_model": 64, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2, "d_ff": 128}
 
@@ -81,7 +81,7 @@ def test_a_file_holds_the_last_of_each_name_and_nothing_that_it_does_not_need():
     assert "cross_attention" not in source
     final = file_of("final", "report(train(Transformer()))")
     assert final.count("class Embedding") == 1
-    assert "math.sqrt(d_model) + positions" in final
+    assert "* math.sqrt(d_model)" in final
     assert "n_layers = 2" in final
     assert "n_layers = 1" not in final
     assert "# new" not in final
@@ -168,7 +168,10 @@ def test_the_set_up_fetches_the_pairs(tmp_path, monkeypatch):
 
 def test_cells_are_short_and_the_reader_has_three_turns():
     for each in code_cells(NOTEBOOK):
-        assert len(each.source.splitlines()) <= LINES, each.id
+        lines = each.source.splitlines()
+        assert len(lines) <= LINES, each.id
+        if each.id != "set-up":
+            assert max(map(len, lines)) <= COLUMNS, each.id
     turns = [each for each in code_cells(NOTEBOOK) if "# Your turn" in each.source]
     solutions = [each for each in code_cells(NOTEBOOK) if each.source.startswith("# @title Sol")]
     assert [each.id for each in turns] == ["positions", "self-attention", "encoder"]

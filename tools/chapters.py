@@ -57,8 +57,9 @@ from pathlib import Path
 from urllib.request import urlretrieve
 
 os.environ["OMP_NUM_THREADS"] = "1"  # read when torch is imported
+address = "{url}/raw/{branch}/chapters/pairs.tsv"
 if not Path("pairs.tsv").exists():
-    urlretrieve("{url}/raw/{branch}/chapters/pairs.tsv", "pairs.tsv")
+    urlretrieve(address, "pairs.tsv")
 """
 
 
