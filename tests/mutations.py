@@ -92,9 +92,10 @@ a search that begins has the room of one row: if len(rows) > len(room): ⇒ if F
 room made anew at each selection: if len(rows) > len(room): ⇒ if True:
 memory's cache not selected:
     self.kept = keys.index_select(0, rows), values.index_select(0, rows) ⇒ pass
-a step without the memory's cache | test_cached_decoding.py: attention(queries, k, v, mask, cache=self) ⇒
-    attention(queries, k, v, mask)
-beams not queries of one memory | test_cached_decoding.py: if len(q) > len(k) else q ⇒ if False else q
+a step without the memory's cache | test_cached_decoding.py:
+    attention(queries, k, v, mask, cache=self) ⇒ attention(queries, k, v, mask)
+beams not queries of one memory | test_cached_decoding.py: if len(q) > len(k) else q ⇒
+    if False else q
 layer selects itself alone: self.cross_attention.select(sources) ⇒ pass
 memory's mask not selected: None if self.mask is None else self.mask.index_select(0, rows) ⇒
     self.mask
