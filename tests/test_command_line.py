@@ -258,9 +258,21 @@ def test_a_folder_of_other_things_is_refused_and_kept(quick, tmp_path, capsys):
 
 
 def test_an_empty_folder_is_as_good_as_a_new_one(quick, tmp_path, monkeypatch, capsys):
+    moved, replace = [], os.replace
+
+    def noted(old, new):
+        moved.append(Path(new))
+        replace(old, new)
+
     (tmp_path / "run").mkdir()
     monkeypatch.chdir(tmp_path / "run")
+    monkeypatch.setattr(os, "replace", noted)
     trains(".", *quick, "--steps", "1")
+    # the settings come last, for they make it a run
+    assert [path for path in moved if len(path.parts) == 1] == [
+        Path("bpe.json"),
+        Path("settings.json"),
+    ]
     assert (tmp_path / "run/settings.json").exists()
     (tmp_path / "run/settings.json").write_text("[1]")
     capsys.readouterr()
@@ -279,6 +291,8 @@ def test_trains_on_files_with_byte_pairs(quick, tmp_path, capsys):
     source, target = RunFolder(run).tokenizers()
     assert source is target
     assert len(source) == config.src_vocab_size == config.tgt_vocab_size == 300
+    for line in ("the black dog sleep", "THE BLACK DOG SLEEP"):  # learned from both languages
+        assert len(source.encode(line)) < len(line)
     assert config.share_embeddings
     assert (config.norm, config.position) == ("pre", "rotary")
     assert (config.d_model, config.n_heads, config.d_ff) == (24, 3, 40)
@@ -405,6 +419,16 @@ def test_bad_lines_are_an_error_or_a_counted_skip_as_asked(files, quick, tmp_pat
     printed = capsys.readouterr().out
     assert "41 pairs kept, 2 left out (1 empty, 1 not UTF-8)" in printed
     assert "40 pairs kept, 1 left out (1 over 99 tokens)" in printed
+
+
+def test_long_lines_are_an_error_or_not_measured_as_asked(quick, tmp_path, capsys):
+    lines = {"src": ["long " * 300, "the cat"], "tgt": ["LINE", "THE CAT"]}
+    dev = [write_lines(tmp_path / f"dev.{name}", text) for name, text in lines.items()]
+    message = refused(capsys, "train", "--out", tmp_path / "strict", *quick, "--dev", *dev)
+    assert message == "pair 1 must fit max_len 99, got 1501 tokens"
+    trains(tmp_path / "lenient", *quick, "--dev", *dev, "--on-bad", "skip", "--beam-size", "1")
+    results = json.loads((tmp_path / "lenient/results.json").read_text())
+    assert results["dev"]["sentences"] == 1
 
 
 def refusals(tmp_path):

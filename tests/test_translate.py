@@ -423,6 +423,8 @@ def test_decoding_is_as_asked_and_named(run, held_out, tmp_path, capsys):
     assert main(["evaluate", str(run), *held_out[2], "--device", "cpu", *options]) == 0
     found = json.loads((tmp_path / "x.json").read_text())
     assert found["decoding"] == "greedy, at most 2 tokens"
+    named = str(Decoding(beam_size=3, length_penalty=2.5, max_len=7))
+    assert named == "beam 3, length penalty 2.5, at most 7 tokens"
     assert found["exact match"] == 0
 
 
