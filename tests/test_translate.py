@@ -212,6 +212,15 @@ def test_a_line_that_cannot_be_read_is_named_after_those_before_it(
     assert written.err.count("\n") == 1
 
 
+def test_the_longest_line_leaves_room_for_its_end(run):
+    loaded = RunFolder(run).load()
+    longest = "7" * (64 - len(loaded.tokenizers[0].encode("7")))
+    assert len(loaded.tokenizers[0].encode(longest)) == 63
+    assert list(read_sentences([longest.encode()], loaded)) == [longest]
+    with pytest.raises(ValueError, match="must have no more than 64 tokens, got 65"):
+        list(read_sentences([f"{longest}7".encode()], loaded))
+
+
 def test_what_is_written_is_utf_8_in_any_locale(translated, monkeypatch):
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="latin-1"))
