@@ -996,6 +996,10 @@ all pictures wait: {"fetchpriority": "high"} if first else {"loading": "lazy"} �
 a size in pixels lost: return int(width.removesuffix("px")), int(height.removesuffix("px")) ⇒
     return size_of(path)
 no heads at all: nodes.thead) and not node.astext() ⇒ nodes.thead)
+a picture without its words | test_site_pages.py -k 'pictures or fold':
+    "alt": node.get("alt", ""), ⇒ "alt": "",
+folds say the same open and shut | test_site_pages.py -k 'pictures or fold':
+    node[f"prompt_{kind}"] ⇒ node["prompt_show"]
 
 # tools/repository.py | test_repository.py
 a dot is any sign: re.escape(between.join(old)) ⇒ between.join(old)
@@ -1039,6 +1043,46 @@ no notes of changes: changed_for_soft(chapter) if options.soft else [] ⇒ []
 no more time on a soft one: LIMIT * (4 if soft else 1) ⇒ LIMIT
 the last one decides: failed |= bool(wrong) ⇒ failed = bool(wrong)
 ignored cells count: and "nbval-ignore-output" not in pair[0].metadata.get("tags", []) ⇒
+
+# website/extensions/head_words.py | test_site_pages.py -k 'descri or pages_head'
+a text that just fits is cut: if len(text) <= length: ⇒ if len(text) < length:
+a question mark in the head: content="{escape(words)}" ⇒ content="{words}"
+commas before the dots: .rstrip(" ,;:–—") ⇒
+
+# website/extensions/next_page.py | test_site_pages.py -k follow_the_map
+the page before asks: _, _, following = ⇒ _, following, _ =
+pages that know an older map: if app.config.root_doc in changed else [] ⇒ if False else []
+
+# website/extensions/ticks.py | test_site_pages.py -k 'waits or counts_once or no_chapter'
+no turns are told: for what, n in counts.items() if n] ⇒ for what, n in counts.items()]
+each line is a turn: len({m[0] for t in waiting if (m := re.search(r"Your turn \d+\.\d+", t))}) ⇒
+    len([m[0] for t in waiting if (m := re.search(r"Your turn \d+\.\d+", t))])
+an output is marked for its cell: block.parent.parent["classes"] ⇒ block.parent["classes"]
+other pages have a head: if not CHAPTER.fullmatch(app.env.docname): ⇒ if False:
+
+# website/extensions/book_site.py | test_site_pages.py -k 'named_are_linked or carries_a_number'
+a chapter links to itself: if page in (None, self.env.docname): ⇒ if page is None:
+a chapter at the start of a sentence: \b[Cc]hapter ⇒ \bchapter
+the number stays in the formula: nodes.Text(TAG.sub("", block.astext()).strip()) ⇒
+    nodes.Text(block.astext())
+exercises are figures: "Exercise": "ex" ⇒ "Exercise": "fig"
+an entry's key for its address: f"cite-{key}" ⇒ key
+words after a link lost: yield nodes.Text(words[end:]) ⇒ pass
+sections without an address: anchor(app, section, f"sec-{title[1]}") ⇒ pass
+
+# website/extensions/page_parts.py | test_site_pages.py -k modules
+a changed script in an old folder: len(content)}\n".encode() + content) ⇒ len(content)}\n".encode())
+no room kept | test_page_translator_site.py -k 'asks_for or far_away': if part.room: ⇒ if False:
+modules behind modules not told | test_page_translator_site.py -k 'at_once or own_modules':
+    ahead.append(path) ⇒ pass
+
+# website/extensions/formulas.py | test_site_pages.py -k 'carries_a_number'
+formulas in the line: .strip(), display=True) ⇒ .strip())
+
+# website/extensions/translator_files.py | test_page_translator_site.py -k 'words_are_those'
+kilobytes of 1024: / 1000) ⇒ / 1024)
+the mean is never chosen | test_page_translator.py -k aligns_best:
+    is_mean = head == share.size(1) - 1 ⇒ is_mean = False
 """
 
 

@@ -175,7 +175,10 @@ NOTEBOOK = {
         {
             "cell_type": "code",
             "execution_count": 1,
-            "metadata": {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "A <title>"}},
+            "metadata": {
+                "tags": ["hide-input"],
+                "mystnb": {"code_prompt_show": "A <title>", "code_prompt_hide": "Its <other>"},
+            },
             "outputs": [],
             "source": "a = (1)\n\nb\n",
         }
@@ -316,7 +319,8 @@ def test_code_keeps_its_text_when_its_lines_get_elements(built):
 
 def test_a_fold_is_called_by_its_title(built):
     (fold,) = built["one"].xpath("//details/summary")
-    assert "A <title>" in fold.text_content()
+    said = {p.get("class").split()[0]: p.text_content() for p in fold.findall("p")}
+    assert said == {"collapsed": "A <title>", "expanded": "Its <other>"}
     assert fold.get("aria-label") is None
     assert "hide" in fold.getparent().get("class").split()
 
@@ -373,7 +377,8 @@ def chapters(tmp_path_factory):
     (source / "r.bib").write_text("@book{b1, title={T}, author={A B}, year=1}")
     book = (f"website.extensions.{name}" for name in ("book_site", "formulas"))
     settings = {
-        "extensions": ["myst_parser", "sphinxcontrib.bibtex", *book],
+        "extensions": ["myst_nb", "sphinxcontrib.bibtex", *book],
+        "nb_execution_mode": "off",
         "html_math_renderer": "mathml",
         "html_theme": "basic",
         "bibtex_bibfiles": ["r.bib"],
@@ -408,6 +413,7 @@ def test_what_carries_a_number_is_reached_by_it(chapters):
     formula = first.find(".//div[@id='eq-1.1']")
     assert "tag" not in lxml.html.tostring(formula, encoding="unicode")
     assert formula.find("span[@class='eqno']").text == "(1.1)"
+    assert formula.find(".//math").get("display") == "block"
     links = [link.get("href") for link in chapters["02_y"].findall(".//p/a")]
     assert links == [f"01_x.html#{name}-1.1" for name in ("eq", "fig", "ex", "sec")]
 
