@@ -385,7 +385,7 @@ here = Path(sys.argv[1])
 def learn(make, plan):
     with (here / "begun").open("a") as file:
         file.write(f"{plan.sweep} {plan.lr} {plan.seed}\\n")
-    patience = time.monotonic() + 100
+    patience = time.monotonic() + 60
     while len((here / "begun").read_text().splitlines()) < int(sys.argv[3]):
         assert time.monotonic() < patience, "no other process has begun another run meanwhile"
         time.sleep(0.01)
