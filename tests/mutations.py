@@ -1043,6 +1043,7 @@ no notes of changes: changed_for_soft(chapter) if options.soft else [] ⇒ []
 no more time on a soft one: LIMIT * (4 if soft else 1) ⇒ LIMIT
 the last one decides: failed |= bool(wrong) ⇒ failed = bool(wrong)
 ignored cells count: and "nbval-ignore-output" not in pair[0].metadata.get("tags", []) ⇒
+claims are no ticks | test_rehearsal.py -k claim_that_is_lost: return claims + [line ⇒ return [line
 
 # website/extensions/head_words.py | test_site_pages.py -k 'descri or pages_head'
 a text that just fits is cut: if len(text) <= length: ⇒ if len(text) < length:

@@ -14,6 +14,7 @@ import pytest
 
 from tools import rehearsal
 from tools.chapters import CHAPTERS, repository, set_up_source
+from transformer_book.claims import Claim
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="make and sh are not Windows's")
 BACKEND = """\
@@ -109,6 +110,15 @@ def test_a_cell_that_fails_and_a_tick_that_is_lost(rehearse, capsys):
     assert wrong[1].startswith("    the set-up cell did not install commit ")
     assert wrong[1].endswith("; it printed: installs nothing")
     assert wrong[2:] == ["    cell lost: committed is ['✓ lost'], but it shows []"]
+
+
+def test_a_claim_that_is_lost():
+    committed, executed = (notebook(made=("claim(…)", "")) for _ in range(2))
+    data = Claim("a", "theorem")._repr_mimebundle_()
+    committed.cells[0].outputs = [nbformat.v4.new_output("display_data", data)]
+    assert rehearsal.changed_ticks(committed, committed) == []
+    wrong = ["cell made: committed is ['✓ a'], but it shows []"]
+    assert rehearsal.changed_ticks(committed, executed) == wrong
 
 
 def test_a_chapter_without_its_data_is_skipped_with_the_reason(rehearse, monkeypatch, capsys):
