@@ -1084,6 +1084,38 @@ formulas in the line: .strip(), display=True) ⇒ .strip())
 kilobytes of 1024: / 1000) ⇒ / 1024)
 the mean is never chosen | test_page_translator.py -k aligns_best:
     is_mean = head == share.size(1) - 1 ⇒ is_mean = False
+
+# website/parts/translator/search.js | test_page_translator_browser.py -k chance
+again is the same again: this.seed += 1; ⇒
+what is not sampled is reshaped all the same: this.way === "sampling" ? this.#options() : {} ⇒
+    this.#options()
+
+# website/parts/translator/view.js | test_page_translator_browser.py -k unknown
+an unknown word is named twice: [...new Set(strange)] ⇒ [...strange]
+a word more than it can | test_page_translator_browser.py -k odd:
+    const longest = words.maxLen - 1; ⇒ const longest = words.maxLen;
+an error page for a model | test_page_translator_browser.py -k failure: if (!response.ok) throw ⇒
+    if (false) throw
+an unknown word while it is typed: const isBegun = begun && i === typed.length - 1; ⇒
+    const isBegun = false;
+any word is begun: const isBegun = begun && i === typed.length - 1; ⇒ const isBegun = true;
+
+# website/parts/translator/word_box.js | test_page_translator_browser.py -k keyboard
+up from nowhere is the last but one: const from = this.active < 0 && step < 0 ? 0 : this.active; ⇒
+    const from = this.active;
+
+# website/parts/translator/text.js | test_page_translator_browser.py -k marks
+marks within words: [.,;:!?]+(?=\s|$) ⇒ [.,;:!?]+
+
+# website/parts/living/beam_search.js | test_living_numbers.py -k beams
+odds of the rest not kept: (p * (1 - share)) / rest ⇒ p * (1 - share)
+what is over is still ahead: return n > shown && shown < steps.length ? "ahead" : "never"; ⇒
+    return n > shown ? "ahead" : "never";
+ended ones are dropped: if (beams.some(is) || ended.some(is)) return "kept"; ⇒
+    if (beams.some(is)) return "kept";
+
+# website/parts/living/sampling.js | test_living_numbers.py -k draws
+one standard error: 3 * Math.sqrt((share ⇒ Math.sqrt((share
 """
 
 

@@ -496,6 +496,8 @@ def test_marks_behind_words_are_no_part_of_them(opened):
     translate(page, "The black cat, sleeps !")
     assert page.locator("mark").count() == 0
     assert french(page) == "le chat noir dort <eos>"
+    box(page).fill("the cat.sleeps ")
+    assert page.locator("mark").all_inner_texts() == ["cat.sleeps"]
 
 
 def test_a_click_on_a_finished_sentence_opens_no_list(opened):
