@@ -448,6 +448,19 @@ success after an error: _CLOSED_PIPE = 2, 130, 141 ⇒ _CLOSED_PIPE = 0, 130, 14
 a closed output met twice: os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno()) ⇒ pass
 told by each process: None if _rank() else f" ⇒ f"
 locale's encoding | test_translate.py -k locale: reconfigure(encoding="utf-8", ⇒ reconfigure(
+a loss told by each process | test_command_line.py -k another_process:
+    rank=_rank() if same else 0) ⇒ rank=0)
+errors of other processes lost | test_command_line.py -k another_process:
+    rank=_rank() if same else 0) ⇒ rank=_rank())
+an interrupt told by each process | test_command_line.py -k another_process:
+    or "interrupted", rank=_rank()) ⇒ or "interrupted", rank=0)
+an interrupt has no traceback for --debug | test_command_line.py -k before_the_first:
+    if args.debug: ⇒ if False:
+told once a machine | test_command_line.py -k another_process: os.environ.get("RANK", 0) ⇒
+    os.environ.get("LOCAL_RANK", 0)
+a name that is not UTF-8 fails | test_command_line.py -k told_in_a_line: errors="backslashreplace" ⇒
+    errors="strict"
+closed streams | test_command_line.py -k nothing_is_open: if getattr(sys, name) is None: ⇒ if False:
 
 # commands/options.py | test_command_line.py -k 'refused or help'
 any device: if not is_here: ⇒ if False:
@@ -464,6 +477,12 @@ a default of zero not shown | test_command_line.py -k types_and_defaults:
     if not any(f.default is no for no in (None, False, MISSING)): ⇒ if f.default:
 both of two that exclude each other: place = exclusive[about.either] ⇒ pass
 beam not named | test_translate.py -k named: if self.beam_size == 1: ⇒ if False:
+a size of zero | test_command_line.py -k do_not_fit: if not 1 <= int(text) ⇒ if not 0 <= int(text)
+all may be dropped | test_command_line.py -k do_not_fit: if not 0 <= float(text) < 1: ⇒
+    if not 0 <= float(text) <= 1:
+a greedy length not told | test_translate.py -k named: return f"greedy{at_most}" ⇒ return "greedy"
+a beam's length not told | test_translate.py -k named: {self.length_penalty:g}{at_most}" ⇒
+    {self.length_penalty:g}"
 
 # commands/run_folder.py | test_translate.py -k 'run or chosen or settings'
 first checkpoint for the last: return saved[-1:] ⇒ return saved[:1]
@@ -483,6 +502,10 @@ the name on the way told | test_command_line.py -k called_while:
     str(error), str(self.path)) from error ⇒ str(error), error.filename) from error
 folder of other things taken | test_command_line.py -k other_things:
     or any(self.path.iterdir())) ⇒ )
+settings before what they tell of | test_command_line.py -k empty_folder: (*names, _SETTINGS): ⇒
+    (_SETTINGS, *names):
+the first step for the last | test_command_line.py -k corpus_and_measures:
+    return step_of(saved[-1]) if ⇒ return step_of(saved[0]) if
 
 # commands/prepare.py | test_command_line.py -k 'held_out or behind or schedule or epochs or paper'
 grammar dev split taken from train: seed=seed + 1, split="test" ⇒ seed=seed + 1
@@ -501,6 +524,22 @@ size not looked at | test_command_line.py -k refused_in_a_line:
 another vocabulary not seen | test_command_line.py -k vocabulary:
     folder.check_model(Transformer(config)) ⇒ pass
 another process not seen | test_command_line.py -k two_commands: folder.check_alone() ⇒ pass
+a corpus of seed 0 | test_command_line.py -k seed_settles: grammar_pairs(data.pairs, seed=seed) ⇒
+    grammar_pairs(data.pairs, seed=0)
+a dev set of seed 1 | test_command_line.py -k seed_settles: grammar_pairs(500, seed=seed + 1 ⇒
+    grammar_pairs(500, seed=1
+weights of any seed | test_command_line.py -k seed_settles: seed_everything(options.course.seed) ⇒
+    pass
+another test refused | test_command_line.py -k other_sentences: pairs.keys() - {"test"} ⇒
+    pairs.keys()
+byte pairs of the source alone | test_command_line.py -k files_with_byte_pairs:
+    for pair in train for line in pair) ⇒ for pair in train for line in pair[:1])
+long lines always skipped | test_command_line.py -k long_lines:
+    max_len=max_len, on_bad=data.on_bad ⇒ max_len=max_len, on_bad="skip"
+pairs that were left out are measured | test_command_line.py -k long_lines:
+    return Split(kept, examples) ⇒ return Split(pairs, examples)
+a beam wider than the vocabulary | test_command_line.py -k cannot_be_trained:
+    check_beam_size(options.decoding.beam_size, len(tokenizers[1])) ⇒ pass
 
 # commands/train_options.py | test_command_line.py -k settled
 last step of a decay free: if self.course.schedule == "linear" else () ⇒ if False else ()
@@ -515,6 +554,16 @@ saved and measured at the end only: save_every=machine.save_every, ⇒
 measured by another decoding: decoding=options.decoding) ⇒ decoding=type(options.decoding)())
 the others wait for a word | test_command_line.py -k told_once: raise SystemExit(2) ⇒ pass
 always with progress: progress=not machine.quiet ⇒ progress=True
+seed not handed on | test_command_line.py -k training_are_handed: seed=course.seed, ⇒
+precision not handed on | test_command_line.py -k training_are_handed:
+    precision=machine.precision, ⇒
+compiling not handed on | test_command_line.py -k training_are_handed: compiled=machine.compile, ⇒
+smoothing not handed on | test_command_line.py -k training_are_handed: smoothing=course.smoothing, ⇒
+clip norm not handed on | test_command_line.py -k training_are_handed: clip_norm=course.clip_norm, ⇒
+accumulation not handed on | test_command_line.py -k training_are_handed:
+    accumulate=options.batches.per_step, ⇒
+measured at the end alone | test_command_line.py -k training_are_handed:
+    evaluate_every=machine.save_every, ⇒
 
 # commands/translate.py | test_translate.py -k 'line or marks or options'
 case of the run forgotten: text.lower() if run.lowercase else text ⇒ text
@@ -526,6 +575,9 @@ lines counted from 0: enumerate(lines, start=1) ⇒ enumerate(lines)
 a terminal waits for a batch: 1 if sys.stdin.isatty() else decoding.batch_size ⇒ decoding.batch_size
 written at the end: sys.stdout.flush() ⇒ pass
 two lines for one: translation.replace("\n", " ") ⇒ translation
+<eos> has no place | test_translate.py -k longest_line: len(run.tokenizers[0].encode(text)) + 1, ⇒
+    len(run.tokenizers[0].encode(text)),
+a batch of one more | test_translate.py -k terminal: if len(batch) == size: ⇒ if len(batch) > size:
 
 # commands/evaluate.py | test_translate.py -k 'scores or scored or skipped or asked'
 kept pairs not those encoded: if number not in left_out ⇒ if number <= len(examples)
@@ -537,6 +589,9 @@ length penalty forgotten: length_penalty=decoding.length_penalty, ⇒
 bad lines not reported: if report.skipped and not quiet: ⇒ if False:
 one file for both | test_command_line.py -k refused_in_a_line:
     and source.samefile(target): ⇒ and False:
+max_len forgotten | test_translate.py -k 'decoded_as_asked or in_line': max_len=decoding.max_len, ⇒
+long pairs an error whatever is asked | test_translate.py -k 'decoded_as_asked or in_line':
+    max_len=max_len, on_long=on_bad) ⇒ max_len=max_len, on_long="error")
 
 # runtime.py | test_runtime.py
 bfloat16 on old GPUs: >= (8, 0) ⇒ >= (7, 0)
@@ -589,6 +644,12 @@ a step on padding alone is 0 / 0: n_tokens.clamp(min=1) ⇒ n_tokens
 refused after the first batch: check_share(smoothing=self.smoothing) ⇒ pass
 a sharded model copied as well | test_processes.py: world_size() > 1 and not self.sharded ⇒
     world_size() > 1
+the same batch twice | test_training.py -k 'accumulated or bfloat16':
+    self.batches(first + i) for i ⇒ self.batches(first) for i
+only a GPU in half precision | test_training.py -k 'accumulated or bfloat16':
+    enabled=self.dtype is not None ⇒ enabled=self.device.type == "cuda"
+each process its own loss | test_command_line.py -k torchrun_learn:
+    total, learning_rate = self._sum(total), ⇒ total, learning_rate = total,
 
 # training/loop.py | test_training.py -k 'not compiled'
 a folder's folders are not made: mkdir(parents=True, exist_ok=True) ⇒ mkdir(exist_ok=True)
@@ -612,6 +673,25 @@ mean loss since the start in a line: _mean(self.history.losses[since:]) ⇒
     _mean(self.history.losses)
 epochs without accumulation: number * step.accumulate / len ⇒ number / len
 lines without progress: if bar.disable: ⇒ if False:
+the bar stands still | test_training.py -k bar_counts: bar.update() ⇒ pass
+the bar begins anew when a run goes on | test_training.py -k bar_counts: initial=done, ⇒ initial=0,
+no steps between saves means the last | test_training.py -k refuses:
+    save_every=n_steps if save_every is None else save_every ⇒ save_every=save_every or n_steps
+the bar is of the last ten steps | test_training.py -k bar_counts: self.history.losses[-100:] ⇒
+    self.history.losses[-10:]
+a bad loss named from the last look on | test_training.py -k within_ten:
+    enumerate(values, done + 1) ⇒ enumerate(values, 1)
+every process shows its bar | test_training.py -k of_many_processes:
+    hidden, device = not progress or rank() > 0, ⇒ hidden, device = not progress,
+every process saves | test_training.py -k of_many_processes: if rank() == 0: ⇒ if True:
+measured as often as saved | test_training.py -k evaluations_come:
+    evaluate_every=n_steps if evaluate_every is None ⇒
+    evaluate_every=save_every or n_steps if evaluate_every is None
+goes on from the oldest | test_training.py -k pieces: read_checkpoint(saved[-1], ⇒
+    read_checkpoint(saved[0],
+an evaluation is noted before it is told | test_training.py -k stderr:
+    self._report(number, value, bar) ⇒
+    self.history.evaluations[number] = value; self._report(number, value, bar)
 
 # export/marian.py | test_export.py -k 'not ctranslate2 and not onnx'
 sines and cosines stay in turns: torch.arange(0, c.d_model, 2), torch.arange(1, c.d_model, 2) ⇒
@@ -644,18 +724,33 @@ another step than the folder's: and step_of(path) != about["step"]: ⇒ and Fals
 links followed when leftovers go: remove(run / name) ⇒ __import__("shutil").rmtree(run / name)
 average in single precision: tensor.double() for ⇒ tensor.clone() for
 sum for an average: total / len(paths) for ⇒ total for
+best by the first's evaluations: _read_about(saved[-1])["state"] ⇒ _read_about(saved[0])["state"]
+removed under its own name: os.rename(old, run / f".removing-{old.name}") ⇒
+    remove(old); (run / f".removing-{old.name}").mkdir()
+steps of eight digits alone: \d{8,} ⇒ \d{8}
+the latest is never the best: default=saved[-1]) ⇒ default=saved[0])
+the last of two best: min(measured, key=lambda path: values[path], ⇒
+    min(reversed(measured), key=lambda path: values[path],
 
 # training/moments.py | test_checkpoint.py -k 'moments_that or adam_may'
 negative mean squares: (tensor < 0).any() ⇒ False
 no mean square of zero: (tensor < 0).any() ⇒ (tensor <= 0).any()
 half a step: and tensor % 1 == 0): ⇒ ):
 steps without end: 0 <= tensor.item() <= _MOST_STEPS ⇒ 0 <= tensor.item()
+frozen ones expected | test_training.py -k frozen: if f"{names[p]}:step" in moments ⇒ if True
+moments of all asked for | test_training.py -k frozen: if name in moved: ⇒ if True:
 
 # training/history.py | test_checkpoint.py -k 'no_training_leaves or that_a_training'
 too few losses: len(losses) != saved.step ⇒ len(losses) > saved.step
 losses that are no numbers: or not all(_is_number(x) and math.isfinite(x) for x in losses): ⇒ :
 evaluations to come: 1 <= int(step) <= saved.step and ⇒ 1 <= int(step) and
 a scale of zero: and scaler["scale"] > 0 ⇒
+a growth below zero: and x >= 0 for x ⇒ for x
+an infinite scale: _is_number(x) and math.isfinite(x) and x >= 0 ⇒ _is_number(x) and x >= 0
+an evaluation before the first: 1 <= int(step) <= saved.step ⇒ 0 <= int(step) <= saved.step
+more numbers than a scaler's: scaler.keys() == _SCALER ⇒ scaler.keys() >= _SCALER
+evaluations by words | test_training.py -k pieces:
+    {int(step): value for step, value in evaluations.items()} ⇒ evaluations
 
 # data/grammar/lexicon.py | test_grammar.py
 adjectives all masculine: return self.french[noun.feminine][plural] ⇒ return self.french[0][plural]
@@ -911,6 +1006,10 @@ all pictures wait: {"fetchpriority": "high"} if first else {"loading": "lazy"} �
 a size in pixels lost: return int(width.removesuffix("px")), int(height.removesuffix("px")) ⇒
     return size_of(path)
 no heads at all: nodes.thead) and not node.astext() ⇒ nodes.thead)
+a picture without its words | test_site_pages.py -k 'pictures or fold':
+    "alt": node.get("alt", ""), ⇒ "alt": "",
+folds say the same open and shut | test_site_pages.py -k 'pictures or fold':
+    node[f"prompt_{kind}"] ⇒ node["prompt_show"]
 
 # tools/repository.py | test_repository.py
 a dot is any sign: re.escape(between.join(old)) ⇒ between.join(old)
@@ -925,6 +1024,108 @@ gold of another word: gold.includes(s) ? [mark()] ⇒ gold.includes(t) ? [mark()
 rows that cannot be chosen: line.addEventListener("click", () => pick(t)); ⇒
 deaf to dark mode: : system.matches); ⇒ : false);
 no status to be read out: role: "status" ⇒ role: "note"
+
+# commands/export.py | test_export.py -k the_command
+each for the other: options.to == "ctranslate2" ⇒ options.to != "ctranslate2"
+capitals: lowercase=run.lowercase, ⇒
+tokenizers swapped: src_tokenizer, tgt_tokenizer = run.tokenizers ⇒
+    tgt_tokenizer, src_tokenizer = run.tokenizers
+
+# transformer_book/experiments/running.py | test_experiments.py -k 'twice or meanwhile'
+the second look is left out: if mine and _is_lacking(experiment, name, chosen[name], plan): ⇒
+    if mine:
+a claim is not asked for: if mine and _is_lacking(experiment, name, chosen[name], plan): ⇒
+    if _is_lacking(experiment, name, chosen[name], plan):
+claims of all rates are one: f"{arm} {plan.sweep} {plan.lr} {plan.seed}" ⇒
+    f"{arm} {plan.sweep} {plan.seed}"
+waits for a claim: fcntl.LOCK_EX | fcntl.LOCK_NB ⇒ fcntl.LOCK_EX
+
+# tools/rehearsal.py | test_rehearsal.py -k 'handed or alone or four_times or given'
+Colab's Python is a package: python = versions.pop("python") ⇒ python = versions["python"]
+what is given is never Colab's: given = False, pins(options.colab) ⇒ given = False, pins()
+the versions of others not compared: given=given, soft=options.soft) ⇒ soft=options.soft)
+never soft: given=given, soft=options.soft) ⇒ given=given)
+a soft kernel is a plain one: [str(book / SOFT)] if soft else ["-m"] ⇒ ["-m"]
+a soft chapter is unchanged: adapt(notebook, chapter) ⇒ pass
+notes of changes on every GPU: changed_for_soft(chapter) if options.soft else [] ⇒
+    changed_for_soft(chapter)
+no notes of changes: changed_for_soft(chapter) if options.soft else [] ⇒ []
+no more time on a soft one: LIMIT * (4 if soft else 1) ⇒ LIMIT
+the last one decides: failed |= bool(wrong) ⇒ failed = bool(wrong)
+ignored cells count: and "nbval-ignore-output" not in pair[0].metadata.get("tags", []) ⇒
+claims are no ticks | test_rehearsal.py -k claim_that_is_lost: return claims + [line ⇒ return [line
+
+# website/extensions/head_words.py | test_site_pages.py -k 'descri or pages_head'
+a text that just fits is cut: if len(text) <= length: ⇒ if len(text) < length:
+a question mark in the head: content="{escape(words)}" ⇒ content="{words}"
+commas before the dots: .rstrip(" ,;:–—") ⇒
+
+# website/extensions/next_page.py | test_site_pages.py -k follow_the_map
+the page before asks: _, _, following = ⇒ _, following, _ =
+pages that know an older map: if app.config.root_doc in changed else [] ⇒ if False else []
+
+# website/extensions/ticks.py | test_site_pages.py -k 'waits or counts_once or no_chapter'
+no turns are told: for what, n in counts.items() if n] ⇒ for what, n in counts.items()]
+each line is a turn: len({m[0] for t in waiting if (m := re.search(r"Your turn \d+\.\d+", t))}) ⇒
+    len([m[0] for t in waiting if (m := re.search(r"Your turn \d+\.\d+", t))])
+an output is marked for its cell: block.parent.parent["classes"] ⇒ block.parent["classes"]
+other pages have a head: if not CHAPTER.fullmatch(app.env.docname): ⇒ if False:
+
+# website/extensions/book_site.py | test_site_pages.py -k 'named_are_linked or carries_a_number'
+a chapter links to itself: if page in (None, self.env.docname): ⇒ if page is None:
+a chapter at the start of a sentence: \b[Cc]hapter ⇒ \bchapter
+the number stays in the formula: nodes.Text(TAG.sub("", block.astext()).strip()) ⇒
+    nodes.Text(block.astext())
+exercises are figures: "Exercise": "ex" ⇒ "Exercise": "fig"
+an entry's key for its address: f"cite-{key}" ⇒ key
+words after a link lost: yield nodes.Text(words[end:]) ⇒ pass
+sections without an address: anchor(app, section, f"sec-{title[1]}") ⇒ pass
+
+# website/extensions/page_parts.py | test_site_pages.py -k modules
+a changed script in an old folder: len(content)}\n".encode() + content) ⇒ len(content)}\n".encode())
+no room kept | test_page_translator_site.py -k 'asks_for or far_away': if part.room: ⇒ if False:
+modules behind modules not told | test_page_translator_site.py -k 'at_once or own_modules':
+    ahead.append(path) ⇒ pass
+
+# website/extensions/formulas.py | test_site_pages.py -k 'carries_a_number'
+formulas in the line: .strip(), display=True) ⇒ .strip())
+
+# website/extensions/translator_files.py | test_page_translator_site.py -k 'words_are_those'
+kilobytes of 1024: / 1000) ⇒ / 1024)
+the mean is never chosen | test_page_translator.py -k aligns_best:
+    is_mean = head == share.size(1) - 1 ⇒ is_mean = False
+
+# website/parts/translator/search.js | test_page_translator_browser.py -k chance
+again is the same again: this.seed += 1; ⇒
+what is not sampled is reshaped all the same: this.way === "sampling" ? this.#options() : {} ⇒
+    this.#options()
+
+# website/parts/translator/view.js | test_page_translator_browser.py -k unknown
+an unknown word is named twice: [...new Set(strange)] ⇒ [...strange]
+a word more than it can | test_page_translator_browser.py -k odd:
+    const longest = words.maxLen - 1; ⇒ const longest = words.maxLen;
+an error page for a model | test_page_translator_browser.py -k failure: if (!response.ok) throw ⇒
+    if (false) throw
+an unknown word while it is typed: const isBegun = begun && i === typed.length - 1; ⇒
+    const isBegun = false;
+any word is begun: const isBegun = begun && i === typed.length - 1; ⇒ const isBegun = true;
+
+# website/parts/translator/word_box.js | test_page_translator_browser.py -k keyboard
+up from nowhere is the last but one: const from = this.active < 0 && step < 0 ? 0 : this.active; ⇒
+    const from = this.active;
+
+# website/parts/translator/text.js | test_page_translator_browser.py -k marks
+marks within words: [.,;:!?]+(?=\s|$) ⇒ [.,;:!?]+
+
+# website/parts/living/beam_search.js | test_living_numbers.py -k beams
+odds of the rest not kept: (p * (1 - share)) / rest ⇒ p * (1 - share)
+what is over is still ahead: return n > shown && shown < steps.length ? "ahead" : "never"; ⇒
+    return n > shown ? "ahead" : "never";
+ended ones are dropped: if (beams.some(is) || ended.some(is)) return "kept"; ⇒
+    if (beams.some(is)) return "kept";
+
+# website/parts/living/sampling.js | test_living_numbers.py -k draws
+one standard error: 3 * Math.sqrt((share ⇒ Math.sqrt((share
 """
 
 

@@ -163,6 +163,18 @@ def test_keeps_the_latest_and_leaves_other_files_alone(tmp_path):
     assert found == [LOCK, "notes.txt", "step-00000006", "step-00000007", "step-best"]
 
 
+def test_a_checkpoint_gives_up_its_name_before_its_files(tmp_path, monkeypatch):
+    removed, remove = [], checkpoint.remove
+
+    def noted(path):
+        removed.append(path.name)
+        remove(path)
+
+    monkeypatch.setattr(checkpoint, "remove", noted)
+    train(tmp_path, model(), 6)
+    assert removed == [".removing-step-00000002"]
+
+
 @pytest.mark.parametrize("file", FILES)
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.5, 0.99])
 def test_a_truncated_checkpoint_is_refused_by_name_and_nothing_changes(trained, file, share):
@@ -485,7 +497,11 @@ def test_a_state_that_no_training_leaves_is_refused_by_its_key(trained, kind):
 
 
 @pytest.mark.parametrize(
-    ("key", "value"), [("scale", 0.0), ("scale", math.nan), ("growth_factor", "2"), ("x", 1.0)]
+    ("key", "value"),
+    [
+        *(("scale", value) for value in (0.0, math.nan, math.inf)),
+        *(("growth_factor", "2"), ("backoff_factor", -0.5), ("x", 1.0)),
+    ],
 )
 def test_a_scale_that_no_training_leaves_is_refused(trained, key, value):
     _, run = trained

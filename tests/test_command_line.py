@@ -179,7 +179,7 @@ def test_a_run_with_other_settings_is_refused_and_kept(quick, tmp_path, capsys):
 
 @pytest.mark.usefixtures("unchecked")  # decodes the dev set twice
 def test_other_sentences_under_the_same_name_are_refused_and_the_same_elsewhere_are_not(
-    files, quick, tmp_path, capsys
+    files, few, quick, tmp_path, capsys
 ):
     run, before = tmp_path / "run", (tmp_path / "tgt.gz").read_bytes()
     dev = ["--dev", files[1], files[0]]
@@ -194,7 +194,7 @@ def test_other_sentences_under_the_same_name_are_refused_and_the_same_elsewhere_
     )
     (tmp_path / "moved").write_bytes(before)
     moved = [files[0], str(tmp_path / "moved")]
-    trains(run, *quick, "--train", *moved, "--dev", *reversed(moved))
+    trains(run, *quick, "--train", *moved, "--dev", *reversed(moved), "--test", *few)
 
 
 def test_settings_are_compared_before_the_sentences_are_read(quick, tmp_path, capsys, monkeypatch):
@@ -258,9 +258,21 @@ def test_a_folder_of_other_things_is_refused_and_kept(quick, tmp_path, capsys):
 
 
 def test_an_empty_folder_is_as_good_as_a_new_one(quick, tmp_path, monkeypatch, capsys):
+    moved, replace = [], os.replace
+
+    def noted(old, new):
+        moved.append(Path(new))
+        replace(old, new)
+
     (tmp_path / "run").mkdir()
     monkeypatch.chdir(tmp_path / "run")
+    monkeypatch.setattr(os, "replace", noted)
     trains(".", *quick, "--steps", "1")
+    # the settings come last, for they make it a run
+    assert [path for path in moved if len(path.parts) == 1] == [
+        Path("bpe.json"),
+        Path("settings.json"),
+    ]
     assert (tmp_path / "run/settings.json").exists()
     (tmp_path / "run/settings.json").write_text("[1]")
     capsys.readouterr()
@@ -279,6 +291,8 @@ def test_trains_on_files_with_byte_pairs(quick, tmp_path, capsys):
     source, target = RunFolder(run).tokenizers()
     assert source is target
     assert len(source) == config.src_vocab_size == config.tgt_vocab_size == 300
+    for line in ("the black dog sleep", "THE BLACK DOG SLEEP"):  # learned from both languages
+        assert len(source.encode(line)) < len(line)
     assert config.share_embeddings
     assert (config.norm, config.position) == ("pre", "rotary")
     assert (config.d_model, config.n_heads, config.d_ff) == (24, 3, 40)
@@ -302,10 +316,46 @@ def test_measures_on_dev_and_test_files(files, few, quick, tmp_path, capsys):
     assert len(trained_on.encode("the cat")) < len(trained_on.encode("THE CAT"))
 
 
+def test_the_options_of_training_are_handed_on(quick, tmp_path, monkeypatch):
+    told = {}
+
+    def only_look(model, batches, **options):
+        told.update(options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "fit", only_look)
+    asked = {"smoothing": 0.3, "clip_norm": 2.5, "accumulate": 3, "seed": 7, "precision": "bf16"}
+    asked |= {"keep": 5, "save_every": 6}
+    words = [str(word) for name, value in asked.items() for word in (f"--{name}", value)]
+    words = [word.replace("_", "-") for word in words]
+    assert main(["train", "--out", str(tmp_path / "run"), *quick, *words, "--compile"]) == 130
+    asked |= {"compiled": True, "evaluate_every": 6}
+    assert {name: told[name] for name in asked} == asked
+
+
 def test_the_number_of_epochs_gives_that_of_steps(files, tmp_path):
     options = ["--train", *files, *QUICK, *BYTE_PAIRS, "--epochs", "1.3"]
     about = trains(tmp_path / "run", *options)
     assert about["step"] == 7  # 40 sentences by 8, times 1.3, is 6.5
+
+
+def test_a_seed_settles_the_corpus_and_the_first_weights(tmp_path, monkeypatch):
+    weights, digests = [], []
+
+    def only_look(model, batches, **options):
+        weights.append(model.output.weight.detach().clone())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "fit", only_look)
+    for i, seed in enumerate(("0", "1", "1")):
+        torch.manual_seed(i)
+        run = tmp_path / str(i)
+        assert main(["train", "--out", str(run), *GRAMMAR, "--seed", seed]) == 130
+        digests.append(RunFolder(run).settings().digests)
+    assert digests[1] == digests[2]
+    assert all(digests[0][name] != digests[1][name] for name in ("train", "dev"))
+    assert torch.equal(weights[1], weights[2])
+    assert not torch.equal(weights[0], weights[1])
 
 
 @pytest.mark.parametrize("schedule", ["paper", "linear"])
@@ -369,6 +419,16 @@ def test_bad_lines_are_an_error_or_a_counted_skip_as_asked(files, quick, tmp_pat
     printed = capsys.readouterr().out
     assert "41 pairs kept, 2 left out (1 empty, 1 not UTF-8)" in printed
     assert "40 pairs kept, 1 left out (1 over 99 tokens)" in printed
+
+
+def test_long_lines_are_an_error_or_not_measured_as_asked(quick, tmp_path, capsys):
+    lines = {"src": ["long " * 300, "the cat"], "tgt": ["LINE", "THE CAT"]}
+    dev = [write_lines(tmp_path / f"dev.{name}", text) for name, text in lines.items()]
+    message = refused(capsys, "train", "--out", tmp_path / "strict", *quick, "--dev", *dev)
+    assert message == "pair 1 must fit max_len 99, got 1501 tokens"
+    trains(tmp_path / "lenient", *quick, "--dev", *dev, "--on-bad", "skip", "--beam-size", "1")
+    results = json.loads((tmp_path / "lenient/results.json").read_text())
+    assert results["dev"]["sentences"] == 1
 
 
 def refusals(tmp_path):
@@ -553,6 +613,7 @@ def fails_with(quick, monkeypatch, tmp_path):
         (ValueError("x must be one,\ngot two"), "x must be one, got two"),
         (OSError(errno.ENOSPC, "No space left", "a/b"), "a/b: No space left"),
         (PermissionError(errno.EACCES, "Permission denied", "a"), "a: Permission denied"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "a\udcff"), "a\\udcff: No such file"),
         (OSError("not seekable"), "not seekable"),
         (MemoryError(), "out of memory; a smaller batch or model needs less ()"),
         (
@@ -573,6 +634,30 @@ def test_what_files_and_numbers_lead_to_is_told_in_a_line(error, message, fails_
         fails_with(error, "--debug")
 
 
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (FloatingPointError("the loss of step 9 is nan"), ""),  # which all processes have met
+        (KeyboardInterrupt(), ""),
+        (OSError("its disk is full"), "transformer train: its disk is full\n"),
+    ],
+)
+def test_another_process_tells_only_what_it_alone_has_met(
+    error, told, fails_with, monkeypatch, capsys
+):
+    monkeypatch.setenv("RANK", "1")
+    assert fails_with(error) in (2, 130)
+    assert capsys.readouterr() == ("", told)
+
+
+def test_where_nothing_is_open_to_write_to_a_command_ends_as_it_does(fails_with, monkeypatch):
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    assert fails_with(ValueError("x")) == 2
+    for stream in (sys.stdout, sys.stderr):
+        stream.close()
+
+
 @pytest.mark.parametrize("error", [TypeError("x"), RuntimeError("x"), KeyError("x")])
 def test_an_error_of_the_program_keeps_its_traceback(error, fails_with):
     with pytest.raises(type(error)):
@@ -591,6 +676,8 @@ def test_an_interrupt_before_the_first_step_says_so(
     assert capsys.readouterr().err == line
     assert fails_with(KeyboardInterrupt()) == 130
     assert capsys.readouterr().err == "transformer train: interrupted\n"
+    with pytest.raises(KeyboardInterrupt):
+        fails_with(KeyboardInterrupt(), "--debug")
 
 
 def test_ctrl_c_saves_where_training_was_and_the_same_command_goes_on(quick, tmp_path):

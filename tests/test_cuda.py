@@ -122,7 +122,7 @@ def test_an_encoder_alone_and_its_masked_words_are_those_of_the_cpu():
     sizes = {"d_model": 16, "n_heads": 4, "n_layers": 2, "d_ff": 24, "max_len": 20}
     on_cpu, on_gpu = on_both(lambda: EncoderOnly(FamilyConfig.bert(20, **sizes)).eval())
     pooler = Pooler(16).double()
-    segments = torch.zeros_like(SRC)
+    segments = (torch.arange(SRC.size(1)) > 1).long().expand_as(SRC)
     same(on_gpu(SRC.to(GPU), segments.to(GPU)), on_cpu(SRC, segments))
     vectors = on_cpu.encode(SRC)
     same(copy.deepcopy(pooler).to(GPU)(on_gpu.encode(SRC.to(GPU))), pooler(vectors))

@@ -385,6 +385,10 @@ here = Path(sys.argv[1])
 def learn(make, plan):
     with (here / "begun").open("a") as file:
         file.write(f"{plan.sweep} {plan.lr} {plan.seed}\\n")
+    patience = time.monotonic() + 60
+    while len((here / "begun").read_text().splitlines()) < int(sys.argv[3]):
+        assert time.monotonic() < patience, "no other process has begun another run meanwhile"
+        time.sleep(0.01)
     time.sleep(float(sys.argv[2]))
     yield 10, {"right": -abs(plan.lr - 0.2)}
 
@@ -396,10 +400,11 @@ for run in complete(one):
 """
 
 
-def started(folder, seconds):
+def started(folder, seconds, *, at_once=1):
+    """A process whose runs take so long, and wait until so many have begun."""
     (folder / "script.py").write_text(SCRIPT)
     return subprocess.Popen(
-        [sys.executable, folder / "script.py", folder, str(seconds)],
+        [sys.executable, folder / "script.py", folder, str(seconds), str(at_once)],
         env=os.environ | {"PYTHONPATH": str(ROOT)},
         stdout=subprocess.PIPE,
         text=True,
@@ -424,7 +429,7 @@ def test_a_run_that_is_killed_goes_on_where_it_was(tmp_path):
 
 
 def test_two_processes_share_the_work_and_do_nothing_twice(tmp_path):
-    both = [started(tmp_path, 0.3) for _ in range(2)]
+    both = [started(tmp_path, 0.3, at_once=2) for _ in range(2)]
     for process in both:
         process.communicate(timeout=300)
         assert process.returncode == 0

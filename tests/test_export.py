@@ -14,7 +14,7 @@ from torch.testing import assert_close
 from tests.test_model import shaken
 from tests.unchecked import unchecked
 from transformer.commands import main
-from transformer.commands.run_folder import RunFolder
+from transformer.commands.run_folder import LoadedRun, RunFolder
 from transformer.config import TransformerConfig
 from transformer.data.batches import Batch, pad
 from transformer.data.text import BytePairEncoding, Vocabulary
@@ -288,6 +288,17 @@ def test_the_command_exports_a_run(hf, run, tmp_path, capsys):
     ours = translate(lowered, loaded.model, *loaded.tokenizers, max_len=59, length_penalty=0.0)
     assert tokenizer.batch_decode(written, skip_special_tokens=True) == ours
     assert len(set(ours)) > 3  # it has learned to tell them apart
+
+
+def test_the_command_tells_whose_each_tokenizer_is(monkeypatch, tmp_path):
+    told = {}
+    loaded = LoadedRun(None, ("source", "target"), False, "step 1")
+    monkeypatch.setattr("transformer.commands.run_folder.Run.load", lambda _: loaded)
+    monkeypatch.setattr(
+        "transformer.commands.export.save_marian", lambda *_, **options: told.update(options)
+    )
+    assert main(["export", "run", "--to", "marian", str(tmp_path)]) == 0
+    assert (told["src_tokenizer"], told["tgt_tokenizer"]) == loaded.tokenizers
 
 
 def test_the_command_chooses_checkpoints_and_refuses_in_a_line(run, tmp_path, capsys):

@@ -182,6 +182,11 @@ def test_what_beams_keep_and_drop_is_what_the_chapter_draws(call):
         assert fates == [states[s in kept] if s in reached else "never" for s in leaves]
         early = call("beam_search.js", "fate", [(list(s), search, 1) for s in leaves])
         assert set(early) == {"ahead"}
+        n_steps = len(search["steps"])  # after the last one nothing is ahead
+        longer = [(["le"] * (n_steps + 1), search, shown) for shown in (n_steps - 1, n_steps)]
+        assert call("beam_search.js", "fate", longer) == ["ahead", "never"]
+        ended = [([*s, "<eos>"], search, n_steps) for s in kept]
+        assert call("beam_search.js", "fate", ended) == ["kept"] * len(kept)
 
 
 def test_what_may_be_drawn_is_what_the_package_keeps(call):

@@ -305,6 +305,13 @@ def test_an_unknown_word_is_marked_and_named_and_nothing_is_translated(opened):
     assert french(page).startswith("le chat noir dort")
 
 
+def test_the_beginning_of_a_word_is_not_unknown_while_it_is_typed(opened):
+    page = opened(FULL)
+    for typed, unknown in (("The bla", []), ("The bla ", ["bla"]), ("The zeb", ["zeb"])):
+        box(page).fill(typed)
+        assert page.locator("mark").all_inner_texts() == unknown
+
+
 @pytest.mark.parametrize(
     ("sentence", "said"),
     [
@@ -408,6 +415,7 @@ def test_chance_writes_another_sentence_and_shows_what_it_draws_from(opened):
     assert shares(page, ".likely li") == [1]  # the others cannot be drawn
     page.get_by_role("radio", name="the likeliest word").check()
     assert "reshaped" not in title.inner_text()
+    assert len(shares(page, ".likely li")) == 5  # the model's own, of which none is cut
     assert page.locator(".likely [aria-current]").count() == 1
 
 
@@ -488,6 +496,8 @@ def test_marks_behind_words_are_no_part_of_them(opened):
     translate(page, "The black cat, sleeps !")
     assert page.locator("mark").count() == 0
     assert french(page) == "le chat noir dort <eos>"
+    box(page).fill("the cat.sleeps ")
+    assert page.locator("mark").all_inner_texts() == ["cat.sleeps"]
 
 
 def test_a_click_on_a_finished_sentence_opens_no_list(opened):

@@ -189,6 +189,7 @@ def test_the_words_are_those_of_the_package_in_the_order_of_their_ids(parts):
     assert words["grammar"] == json.loads(json.dumps(translator_words()["grammar"]))
     assert words["ids"] == dict(zip(("pad", "bos", "eos", "unk"), range(4), strict=True))
     assert (words["maxLen"], words["examples"]) == (MAX_LEN, list(EXAMPLES))
+    assert abs(1000 * words["kilobytes"] - STORED.stat().st_size) <= 500
     assert words["english"] == [*SPECIALS, *SOURCE_WORDS]
     assert words["french"] == [*SPECIALS, *TARGET_WORDS]
     assert all(set(line.split()) <= set(SOURCE_WORDS) for line in words["examples"])

@@ -1,17 +1,20 @@
 """What make rehearsal says of a chapter that runs, fails, loses a tick, or replaces PyTorch."""
 
+import json
 import os
 import subprocess
 import sys
 import venv
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import nbformat
 import pytest
 
 from tools import rehearsal
 from tools.chapters import CHAPTERS, repository, set_up_source
+from transformer_book.claims import Claim
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="make and sh are not Windows's")
 BACKEND = """\
@@ -109,6 +112,15 @@ def test_a_cell_that_fails_and_a_tick_that_is_lost(rehearse, capsys):
     assert wrong[2:] == ["    cell lost: committed is ['✓ lost'], but it shows []"]
 
 
+def test_a_claim_that_is_lost():
+    committed, executed = (notebook(made=("claim(…)", "")) for _ in range(2))
+    data = Claim("a", "theorem")._repr_mimebundle_()
+    committed.cells[0].outputs = [nbformat.v4.new_output("display_data", data)]
+    assert rehearsal.changed_ticks(committed, committed) == []
+    wrong = ["cell made: committed is ['✓ a'], but it shows []"]
+    assert rehearsal.changed_ticks(committed, executed) == wrong
+
+
 def test_a_chapter_without_its_data_is_skipped_with_the_reason(rehearse, monkeypatch, capsys):
     asked = []
     monkeypatch.setattr(rehearsal, "lacking", lambda path: asked.append(path.name) or "no data")
@@ -186,6 +198,7 @@ def test_all_that_is_given_is_pinned(monkeypatch):
     monkeypatch.setattr("platform.python_version", lambda: "3.13.0")
     colabs = rehearsal.pins(colab=True)
     assert {*colabs} > {*rehearsal.GIVEN}
+    assert "python" not in colabs  # which pip does not install
     assert colabs["torch"] != ours["torch"]
 
 
@@ -193,6 +206,75 @@ def test_colabs_versions_on_another_python(rehearse, monkeypatch):
     monkeypatch.setattr("platform.python_version", lambda: "3.12.1")
     with pytest.raises(SystemExit, match=r"^Colab has Python 3\.13\.\d+, and this is 3\.12\.1: "):
         rehearse(["--colab"])
+
+
+def test_what_is_asked_for_is_handed_on_and_one_failure_is_enough(rehearse, monkeypatch, capsys):
+    told, given = [], []
+
+    def noted(chapter, *_, **options):
+        told.append((chapter.stem, options["soft"], [*options["given"]]))
+        return ["it fails"] if chapter.stem == "02_bad" else []
+
+    monkeypatch.setattr(rehearsal, "rehearse", noted)
+    monkeypatch.setattr(rehearsal, "make_environment", lambda _, pins: given.append([*pins]))
+    change = rehearsal.Change("02_bad", "kept", "CUDA", "CPU", "a reason")
+    monkeypatch.setattr(rehearsal, "CHANGES", [change])
+    monkeypatch.setattr("platform.python_version", lambda: "3.13.0")
+    both = ["02_bad.ipynb", "01_good.ipynb"]
+    assert rehearse(both) == 1
+    assert capsys.readouterr().out.splitlines()[2:] == ["    it fails", "01_good.ipynb: ok, 0 s"]
+    assert rehearse(["--soft", "--colab", *both]) == 1
+    notes = ["    cell kept is changed: a reason", "    it fails", "01_good.ipynb: ok, 0 s"]
+    assert capsys.readouterr().out.splitlines()[2:] == notes
+    colabs = [*rehearsal.pins(colab=True)]
+    assert given == [[*rehearsal.GIVEN], colabs]
+    assert told == [
+        *(("02_bad", False, given[0]), ("01_good", False, given[0])),
+        *(("02_bad", True, colabs), ("01_good", True, colabs)),
+    ]
+
+
+def test_a_chapter_is_changed_for_a_gpu_of_software_alone(environment, book, monkeypatch):
+    change = rehearsal.Change("01_good", "package", "TICK", "tick", "a reason")
+    monkeypatch.setattr(rehearsal, "CHANGES", [change])
+    seen = []
+
+    def look(notebook, *_, soft):
+        seen.append((soft, notebook.cells[2].source.splitlines()[1]))
+        return []
+
+    monkeypatch.setattr(rehearsal, "execute", look)
+    for soft in (False, True):
+        rehearsal.rehearse(book / "chapters" / "01_good.ipynb", environment, book, soft=soft)
+    assert seen == [(False, "print(transformer.TICK)"), (True, "print(transformer.tick)")]
+
+
+def test_a_gpu_of_software_is_loaded_with_the_kernel_and_has_four_times_as_long(
+    tmp_path, monkeypatch
+):
+    limits, loaded = [], []
+
+    class Client:
+        def __init__(self, notebook, *, timeout, **options):
+            limits.append(timeout)
+
+        def create_kernel_manager(self):
+            return SimpleNamespace()
+
+        def execute(self, **options):
+            pass
+
+    monkeypatch.setattr(rehearsal, "NotebookClient", Client)
+    monkeypatch.setattr(rehearsal, "output_of", lambda *command: "")
+    for soft in (False, True):
+        folder = tmp_path / str(soft) / "content"
+        folder.mkdir(parents=True)
+        python = Path(sys.executable)
+        assert rehearsal.execute(notebook(), folder, python, Path("/book"), soft=soft) == []
+        spec = folder.parent / "kernels" / "rehearsal" / "kernel.json"
+        loaded.append(json.loads(spec.read_text())["argv"][1])
+    assert limits == [rehearsal.LIMIT, 4 * rehearsal.LIMIT]
+    assert loaded == ["-m", "/book/tests/soft_cuda/load.py"]
 
 
 def test_every_change_for_a_gpu_of_software_still_applies():

@@ -32,8 +32,8 @@ from website.extensions.bundles import (
     stamp_pages,
 )
 from website.extensions.formulas import mathml
-from website.extensions.head_words import cut, description
-from website.extensions.next_page import questions
+from website.extensions.head_words import cut, describe, description
+from website.extensions.next_page import ask, outdated, questions
 from website.extensions.theme import FOLDER_OF_THEME, NAME, own
 from website.extensions.ticks import set_ticks
 from website.extensions.visitors import size_of
@@ -175,7 +175,10 @@ NOTEBOOK = {
         {
             "cell_type": "code",
             "execution_count": 1,
-            "metadata": {"tags": ["hide-input"], "mystnb": {"code_prompt_show": "A <title>"}},
+            "metadata": {
+                "tags": ["hide-input"],
+                "mystnb": {"code_prompt_show": "A <title>", "code_prompt_hide": "Its <other>"},
+            },
             "outputs": [],
             "source": "a = (1)\n\nb\n",
         }
@@ -316,7 +319,8 @@ def test_code_keeps_its_text_when_its_lines_get_elements(built):
 
 def test_a_fold_is_called_by_its_title(built):
     (fold,) = built["one"].xpath("//details/summary")
-    assert "A <title>" in fold.text_content()
+    said = {p.get("class").split()[0]: p.text_content() for p in fold.findall("p")}
+    assert said == {"collapsed": "A <title>", "expanded": "Its <other>"}
     assert fold.get("aria-label") is None
     assert "hide" in fold.getparent().get("class").split()
 
@@ -338,6 +342,80 @@ def test_entries_of_the_bibliography_stand_in_one_list_without_deprecated_roles(
 def test_the_description_is_the_pages_own(built):
     path = "//meta[@name='description' or @property='og:description']/@content"
     assert built["index"].xpath(path) == ["Is it told?"] * 2
+
+
+NUMBERED = """# 1. What chapter 2 asks
+
+**The question.** Of what?
+
+Chapter 2 and chapter 1, chapter 3 and `chapter 2`; see [A](#b1), and so on.
+
+## 1.1 Sums
+
+$$ a + b \\tag{1.1} $$
+
+**Figure 1.1.** A picture.
+
+**Exercise 1.1.** A task.
+"""
+LINKS = "# 2. B\n\n" + " ".join(f"[{to}](#{to}-1.1)" for to in ("eq", "fig", "ex", "sec"))
+
+
+@pytest.fixture(scope="module")
+def chapters(tmp_path_factory):
+    """Two chapters of a small book, in no theme."""
+    source = tmp_path_factory.mktemp("numbered")
+    pages = {
+        "index": "# A\n\n```{toctree}\nchapters/01_x\nchapters/02_y\nappendix/bibliography\n```",
+        "chapters/01_x": NUMBERED,
+        "chapters/02_y": LINKS,
+        "appendix/bibliography": "# B\n\n```{bibliography}\n:all:\n```",
+    }
+    for name, text in pages.items():
+        (source / name).parent.mkdir(exist_ok=True)
+        (source / f"{name}.md").write_text(text, encoding="utf-8")
+    (source / "r.bib").write_text("@book{b1, title={T}, author={A B}, year=1}")
+    book = (f"website.extensions.{name}" for name in ("book_site", "formulas"))
+    settings = {
+        "extensions": ["myst_nb", "sphinxcontrib.bibtex", *book],
+        "nb_execution_mode": "off",
+        "html_math_renderer": "mathml",
+        "html_theme": "basic",
+        "bibtex_bibfiles": ["r.bib"],
+        "bibtex_cite_id": "cite-{key}",
+        "myst_enable_extensions": ["dollarmath"],
+    }
+    out = source / "_build"
+    Sphinx(source, None, out, out / "doctrees", "html", settings, status=None).build()
+    paths = out.glob("chapters/*.html")
+    return {path.stem: lxml.html.parse(str(path)).find(".//div[@class='body']") for path in paths}
+
+
+def test_chapters_and_entries_that_are_named_are_linked_but_not_a_chapter_in_itself(chapters):
+    first = chapters["01_x"]
+    [said] = (p for p in first.findall(".//p") if p.text_content().endswith(", and so on."))
+    assert said.text_content() == (
+        "Chapter\N{NO-BREAK SPACE}2 and chapter 1, chapter 3 and chapter 2; see A, and so on."
+    )
+    links = [(link.text_content(), link.get("href")) for link in said.findall(".//a")]
+    there = "../appendix/bibliography.html#cite-b1"
+    assert links == [("Chapter\N{NO-BREAK SPACE}2", "02_y.html"), ("A", there)]
+    assert [link.get("class") for link in first.findall(".//h1/a")] == ["headerlink"]
+
+
+def test_what_carries_a_number_is_reached_by_it(chapters):
+    first = chapters["01_x"]
+    kinds = [(p.get("id"), p.get("class")) for p in first.findall(".//p[@class]")]
+    assert kinds == [
+        (None, "book-question"),
+        *(("fig-1.1", "book-figure"), ("ex-1.1", "book-exercise")),
+    ]
+    formula = first.find(".//div[@id='eq-1.1']")
+    assert "tag" not in lxml.html.tostring(formula, encoding="unicode")
+    assert formula.find("span[@class='eqno']").text == "(1.1)"
+    assert formula.find(".//math").get("display") == "block"
+    links = [link.get("href") for link in chapters["02_y"].findall(".//p/a")]
+    assert links == [f"01_x.html#{name}-1.1" for name in ("eq", "fig", "ex", "sec")]
 
 
 def asset(name, **attributes):
@@ -398,6 +476,16 @@ def test_a_chapters_head_is_not_what_it_is_about(with_ticks):
     )
     title.parent += [head, text]
     assert description(document) == "Text."
+
+
+def test_what_is_said_in_a_pages_head_is_text_and_no_html():
+    document, context = new_document("page"), {"meta": None}
+    document += nodes.paragraph("", 'Is "a" < b?')
+    describe(None, "page", "page.html", context, document)
+    assert context["metatags"] == (
+        '\n<meta name="description" content="Is &quot;a&quot; &lt; b?" />'
+    )
+    assert context["meta"] == {"og:description": 'Is "a" < b?'}
 
 
 def test_descriptions_end_with_a_whole_word():
@@ -489,6 +577,20 @@ def test_a_cell_that_waits_is_marked_and_the_head_counts(with_ticks):
     assert head.astext() == "1 claim, each executed on this page · 1 turn of yours · 1 exercise"
 
 
+def test_a_turn_of_several_lines_counts_once_and_what_is_not_there_is_not_counted(with_ticks):
+    document = with_ticks(["○ Your turn 1.1: a\n○ Your turn 1.1: b\n○ Your turn 1.2: c\n"])
+    head = next(p for p in document.findall(nodes.paragraph) if "book-head" in p["classes"])
+    assert head.astext() == "2 turns of yours"
+
+
+def test_a_page_that_is_no_chapter_stays_as_it_is():
+    document = new_document("page")
+    document += nodes.literal_block("", "✓ printed", classes=["output", "stream"])
+    before = document.pformat()
+    set_ticks(App("appendix/page"), document)
+    assert document.pformat() == before
+
+
 def test_a_claim_that_stands_twice_is_an_error(with_ticks):
     with pytest.raises(ValueError, match="claim-a stands twice"):
         with_ticks([Claim("a", "theorem")], [Claim("a", "theorem")])
@@ -502,6 +604,24 @@ def test_the_next_chapter_asks_what_the_front_pages_map_asks():
     assert asked["chapters/10_decoding"] == "How does it write?"
     why = asked["chapters/04_scaling_and_masks"]
     assert why == f"Why divide by {mathml(chr(92) + 'sqrt{d_k}')}, and who may look at whom?"
+
+
+def test_the_link_to_the_next_page_has_its_question_and_all_follow_the_map(tmp_path):
+    rows = "| 1 | [A](a.ipynb) | What? |\n| 2 | [B](b.ipynb) | Why? |\n"
+    (tmp_path / "front.md").write_text(rows)
+    app = SimpleNamespace(
+        builder=SimpleNamespace(relations={"a": (None, None, "b"), "b": (None, "a", None)}),
+        config=SimpleNamespace(root_doc="front"),
+        env=SimpleNamespace(found_docs={"b", "a"}),
+        srcdir=tmp_path,
+    )
+    contexts = {"a": {"next": {"title": "B"}}, "b": {"next": None}}
+    for page, context in contexts.items():
+        ask(app, page, "page.html", context, None)
+    assert contexts["a"]["next_title"] == 'B <span class="book-asked">Why?</span>'
+    assert contexts["b"] == {"next": None}
+    changes = [outdated(app, app.env, set(), {page}, set()) for page in ("front", "a")]
+    assert changes == [["a", "b"], []]
 
 
 def test_what_the_map_asks_is_text_and_no_html():

@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from safetensors.torch import load_file
 from torch.nn.parallel import DistributedDataParallel
 from torch.testing import assert_close
+from tqdm import tqdm
 
 from tests.copying import copy_batch
 from tests.unchecked import unchecked
@@ -325,14 +326,20 @@ def test_an_infinite_loss_stops_training_too():
         fit(m, lambda i: TextBatch(batches(i).tgt), n_steps=1, smoothing=0.0, **FLAT)
 
 
-def test_a_loss_that_is_not_finite_is_seen_within_ten_steps():
-    asked = []
-    m = Bigrams()
-    with torch.no_grad():
-        m.table[:, 3:] = math.nan
-    with pytest.raises(FloatingPointError, match="the loss of step 1 is nan"):
-        fit(m, lambda i: asked.append(i) or TextBatch(batches(i).tgt), n_steps=99, **FLAT)
-    assert len(asked) == 10
+@pytest.mark.parametrize(("bad", "seen"), [(1, 10), (13, 20)])
+def test_a_loss_that_is_not_finite_is_seen_within_ten_steps_and_its_step_is_named(bad, seen):
+    asked, m = [], Bigrams()
+
+    def spoilt(i):
+        asked.append(i)
+        if i == bad - 1:
+            with torch.no_grad():
+                m.table[:, 3:] = math.nan
+        return TextBatch(batches(i).tgt)
+
+    with pytest.raises(FloatingPointError, match=f"the loss of step {bad} is nan"):
+        fit(m, spoilt, n_steps=99, **FLAT)
+    assert len(asked) == seen
 
 
 def test_a_run_may_lie_in_folders_that_are_not_there_yet(tmp_path):
@@ -485,6 +492,8 @@ def test_evaluations_come_when_asked_for_and_at_the_end():
     assert history.evaluations == {3: 1.0, 6: 2.0, 7: 3.0}
     assert seen == [(False, False)] * 3
     assert len(history.losses) == 7
+    history = fit(model(), batches, n_steps=4, save_every=2, evaluate=evaluate, **FLAT)
+    assert list(history.evaluations) == [4]
 
 
 @pytest.mark.usefixtures("unchecked")  # for its many steps
@@ -738,6 +747,38 @@ def test_each_evaluation_leaves_a_line_on_stderr(capsys):
     assert capsys.readouterr() == ("", "")
 
 
+def test_the_bar_counts_all_steps_and_shows_the_mean_of_the_last_hundred(tmp_path, monkeypatch):
+    counts, shown = [], []
+
+    class Watched(tqdm):
+        def update(self, n=1):
+            super().update(n)
+            counts.append(self.n)
+
+        def set_postfix(self, **words):
+            shown.append(words["loss"])
+
+    monkeypatch.setattr("transformer.training.loop.tqdm", Watched)
+    options = {"schedule": lambda step: 0.05, "run": tmp_path, "device": "cpu"}
+    for n_steps in (2, 120):
+        losses = fit(
+            Bigrams(), lambda i: TextBatch(batches(i).tgt), n_steps=n_steps, **options
+        ).losses
+    assert counts == [*range(1, 121)]
+    assert shown[-1] == f"{sum(losses[-100:]) / 100:.3f}"
+    assert shown[-1] not in (f"{sum(losses) / 120:.3f}", f"{sum(losses[-50:]) / 50:.3f}")
+
+
+def test_of_many_processes_the_first_alone_saves_and_shows_how_it_goes(
+    tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr("transformer.training.loop.rank", lambda: 1)
+    options = {"schedule": lambda step: 1e-3, "device": "cpu", "run": tmp_path}
+    fit(model(), batches, n_steps=2, evaluate=lambda m: 1.0, **options)
+    assert checkpoints(tmp_path) == []
+    assert capsys.readouterr() == ("", "")
+
+
 def test_the_best_checkpoint_stays_beside_the_latest(tmp_path):
     values = iter([3.0, 1.0, math.nan, 1.0, 2.0])
     options = {"evaluate": lambda m: next(values), "evaluate_every": 2, "save_every": 2, **FLAT}
@@ -781,6 +822,7 @@ def test_a_sharded_model_is_not_saved_in_a_run(tmp_path):
         ({"n_steps": 0}, "n_steps must be positive, got 0"),
         ({"accumulate": 0}, "accumulate must be positive, got 0"),
         ({"save_every": -1}, "save_every must be positive, got -1"),
+        ({"save_every": 0}, "save_every must be positive, got 0"),
         ({"keep": 0}, "keep must be positive, got 0"),
         ({"evaluate_every": 0}, "evaluate_every must be positive, got 0"),
         ({"clip_norm": 0.0}, "clip_norm must be positive or None, got 0.0"),

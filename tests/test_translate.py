@@ -212,6 +212,15 @@ def test_a_line_that_cannot_be_read_is_named_after_those_before_it(
     assert written.err.count("\n") == 1
 
 
+def test_the_longest_line_leaves_room_for_its_end(run):
+    loaded = RunFolder(run).load()
+    longest = "7" * (64 - len(loaded.tokenizers[0].encode("7")))
+    assert len(loaded.tokenizers[0].encode(longest)) == 63
+    assert list(read_sentences([longest.encode()], loaded)) == [longest]
+    with pytest.raises(ValueError, match="must have no more than 64 tokens, got 65"):
+        list(read_sentences([f"{longest}7".encode()], loaded))
+
+
 def test_what_is_written_is_utf_8_in_any_locale(translated, monkeypatch):
     written = io.BytesIO()
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="latin-1"))
@@ -423,6 +432,8 @@ def test_decoding_is_as_asked_and_named(run, held_out, tmp_path, capsys):
     assert main(["evaluate", str(run), *held_out[2], "--device", "cpu", *options]) == 0
     found = json.loads((tmp_path / "x.json").read_text())
     assert found["decoding"] == "greedy, at most 2 tokens"
+    named = str(Decoding(beam_size=3, length_penalty=2.5, max_len=7))
+    assert named == "beam 3, length penalty 2.5, at most 7 tokens"
     assert found["exact match"] == 0
 
 
