@@ -21,11 +21,10 @@ from tools.chapters import (
     PACKAGES,
     ROOT,
     code_cells,
-    is_evening,
-    set_up_source,
     stamp,
 )
 from tools.ledger import ledger
+from tools.set_up import is_evening, set_up_source
 from transformer_book.claims import claims_of
 
 MEGABYTES = 1.5

@@ -5,7 +5,7 @@ from functools import partial
 import nbformat
 import pytest
 
-from tools import chapters
+from tools import chapters, set_up
 from tools.palette import palette
 
 
@@ -26,12 +26,13 @@ def shelf(tmp_path, monkeypatch):
     (tmp_path / "_config.yml").write_text(
         "repository: {url: https://github.com/a/b}", encoding="utf-8"
     )
-    monkeypatch.setattr(chapters, "ROOT", tmp_path)
+    for module in (chapters, set_up):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
     monkeypatch.setattr(chapters, "LEDGER", tmp_path / "ledger.md")
     save_palette = partial(chapters.save_palette, tmp_path / "palette.svg")
     monkeypatch.setattr(chapters, "save_palette", save_palette)
     monkeypatch.setattr(chapters, "save_files", lambda: None)
-    monkeypatch.setattr(chapters, "SET_UP", "address = '{url}'")
+    monkeypatch.setattr(set_up, "SET_UP", "address = '{url}'")
     for name in ("OMP_NUM_THREADS", "TQDM_DISABLE", "TOKENIZERS_PARALLELISM"):
         monkeypatch.setenv(name, "7")  # so that they are put back
     return tmp_path / "chapters"

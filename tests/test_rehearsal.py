@@ -13,7 +13,8 @@ import nbformat
 import pytest
 
 from tools import rehearsal
-from tools.chapters import CHAPTERS, repository, set_up_source
+from tools.chapters import CHAPTERS
+from tools.set_up import repository, set_up_source
 from transformer_book.claims import Claim
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="make and sh are not Windows's")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tools.chapters import ROOT, repository
 from tools.needs import lacking
 from tools.repository import main, parts, renamed
+from tools.set_up import ROOT, repository
 from transformer.data.multi30k import FILES, multi30k
 
 OWNER, NAME = parts(repository())

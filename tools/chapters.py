@@ -17,7 +17,6 @@ from typing import Any
 from xml.etree import ElementTree
 
 import nbformat
-import yaml
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
@@ -25,6 +24,7 @@ from nbformat import NotebookNode
 from tools.evening import save_files
 from tools.ledger import ledger
 from tools.palette import save_palette
+from tools.set_up import is_evening, set_up_source
 from transformer.files import replace_file
 from transformer_book.evening import PAGE
 from transformer_book.experiments.imports import files_behind, imports_of_cell
@@ -41,44 +41,6 @@ METADATA = {
 FOLDED = {"hide-cell", "hide-input"}
 TITLE = re.compile(r"# @title (\S.*)")
 OPENED = re.compile(r"\bopen\(\"(\w+\.\w+)\"")
-SET_UP = """\
-# One thread, as for the stored outputs. On Colab this installs the book's package, too.
-import os
-from importlib.util import find_spec
-
-os.environ["OMP_NUM_THREADS"] = "1"  # read when torch is imported
-if find_spec("transformer_book") is None:
-    %pip install --quiet "transformer-book[chapters] @ git+{url}"
-"""
-SET_UP_OF_THE_EVENING = """\
-# One thread, as for the stored outputs. On Colab this fetches the sentences, too.
-import os
-from pathlib import Path
-from urllib.request import urlretrieve
-
-os.environ["OMP_NUM_THREADS"] = "1"  # read when torch is imported
-address = "{url}/raw/{branch}/chapters/pairs.tsv"
-if not Path("pairs.tsv").exists():
-    urlretrieve(address, "pairs.tsv")
-"""
-
-
-def repository() -> str:
-    """The address that ``_config.yml`` names, the only place where it is set."""
-    return _repository()["url"]
-
-
-def _repository() -> dict[str, str]:
-    return yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["repository"]
-
-
-def is_evening(notebook: NotebookNode) -> bool:
-    return notebook.cells[0].source.startswith("# One evening")
-
-
-def set_up_source(*, evening: bool = False) -> str:
-    """The source of the set-up cell, the same in every chapter."""
-    return (SET_UP_OF_THE_EVENING if evening else SET_UP).format(**_repository()).rstrip()
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
@@ -89,7 +51,7 @@ def stamp(notebook: NotebookNode) -> dict[str, str]:
     """Hashes of what the outputs were made from, and of the outputs (pictures included).
 
     They are made from the chapter's code, the files of the packages that its imports reach, and the
-    files beside it that it opens. The set-up cell is left out: it is held equal to :data:`SET_UP`,
+    files beside it that it opens. The set-up cell is left out: it is that of ``tools/set_up.py``,
     and a new repository address changes nothing that a chapter computes.
     """
     cells = code_cells(notebook)

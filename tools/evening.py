@@ -12,11 +12,11 @@ from transformer_book.translator.data import corpus
 
 N_TRAIN = 12_000
 TRANSLATOR_ENDS = """\
-model = train(Transformer(), n_steps=1200)
+model = train(Transformer, n_steps=1200)
 report(model)
 """
 GPT_ENDS = """\
-gpt = train(GPT())
+gpt = train(GPT)
 for line in write(gpt, "", 6) + write(gpt, "the black cat", 3):
     print(line)
 """

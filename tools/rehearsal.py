@@ -25,8 +25,9 @@ from jupyter_client.kernelspec import KernelSpecManager
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
 
-from tools.chapters import ROOT, code_cells, repository
+from tools.chapters import ROOT, code_cells
 from tools.needs import lacking
+from tools.set_up import is_evening, repository
 from transformer_book.claims import claims_of
 
 GIVEN = ("torch", "numpy", "matplotlib", "ipykernel")  # of what Colab has, all that chapters need
@@ -158,14 +159,6 @@ def adapt(notebook: nbformat.NotebookNode, chapter: Path) -> None:
         cell.source = cell.source.replace(change.old, change.new)
 
 
-def fetch_from(book: Path, notebook: nbformat.NotebookNode, served: Path) -> None:
-    """Let what the set-up cell fetches from the repository's pages come from ``book``."""
-    (served / "raw").mkdir(parents=True)
-    (served / "raw" / "main").symlink_to(book)
-    cell = code_cells(notebook)[0]
-    cell.source = cell.source.replace(f"{repository()}/raw/", f"{served.as_uri()}/raw/")
-
-
 def printed(cell: nbformat.NotebookNode) -> list[str]:
     return "".join(o.text for o in cell.outputs if o.output_type == "stream").splitlines()
 
@@ -203,13 +196,15 @@ def rehearse(
         python = own / "bin" / "python"
         if soft:
             adapt(notebook, chapter)
-        fetch_from(book, notebook, Path(name) / "served")
+        (served := Path(name, "raw")).mkdir()  # what is fetched from the repository's address
+        (served / "main").symlink_to(book)
+        cell = code_cells(notebook)[0]
+        cell.source = cell.source.replace(f"{repository()}/raw", served.as_uri())
         before = output_of(python, "-I", "-c", FACTS, *given).splitlines()
         wrong = execute(notebook, content, python, book, soft=soft)
         after = output_of(python, "-I", "-c", FACTS, *given, "transformer-book").splitlines()
     commit = output_of("git", "-C", book, "rev-parse", "HEAD").strip()
-    installs = "%pip install" in code_cells(notebook)[0].source
-    if installs and commit not in "".join(after):
+    if not is_evening(notebook) and commit not in "".join(after):
         said = " ".join(printed(code_cells(notebook)[0])[-5:]) or "nothing"
         wrong.append(f"the set-up cell did not install commit {commit[:7]}; it printed: {said}")
     both = zip(before, after, strict=False)

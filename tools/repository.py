@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 
-from tools.chapters import ROOT, repository
+from tools.set_up import ROOT, repository
 from transformer.files import replace_file
 
 ADDRESS = re.compile(r"https://github\.com/(\w[\w-]*)/([\w-][\w.-]*?)(?:\.git)?/?")

@@ -4,13 +4,12 @@ Of each name that the page writes more than once, the file holds the last.
 """
 
 import ast
+import json
 import re
 import symtable
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import nbformat
 
 from transformer_book.experiments.imports import python_of_cell
 
@@ -64,11 +63,11 @@ def _last_of_each(page: Path, until: str) -> list[Statement]:
 
 
 def _statements(page: Path, until: str) -> Iterator[Statement]:
-    """Imports, seeds, assignments and definitions; what only shows something is left out."""
-    for cell in nbformat.read(page, as_version=4).cells:
-        if cell.cell_type != "code" or cell.id == "set-up":
+    """Imports, assignments and definitions; what only shows something is left out."""
+    for cell in json.loads(page.read_text(encoding="utf-8"))["cells"]:
+        if cell["cell_type"] != "code" or cell["id"] == "set-up":
             continue
-        source, end = python_of_cell(cell.source), -1
+        source, end = python_of_cell("".join(cell["source"])), -1
         for node in ast.parse(source).body:
             is_long = isinstance(node, ast.FunctionDef | ast.ClassDef)
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
@@ -76,11 +75,11 @@ def _statements(page: Path, until: str) -> Iterator[Statement]:
             text, blank, end = NEW.sub("", text), min(first - 1 - end, 1), node.end_lineno or first
             symbols = _symbols(text)
             names = tuple(name for name, assigned in symbols if assigned and name != "file")
-            if isinstance(node, ast.Import | ast.ImportFrom) or "seed(" in text:
+            if isinstance(node, ast.Import | ast.ImportFrom):
                 yield Statement(text, (), set(), False, blank)
             elif names and not isinstance(node, ast.For):
                 yield Statement(text, names, {name for name, _ in symbols}, is_long, blank)
-        if cell.id == until:
+        if cell["id"] == until:
             return
     raise ValueError(f"until must be the id of a code cell in {page.name}, got {until!r}")
 

@@ -2,7 +2,6 @@
 
 import contextlib
 import io
-import random
 from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
@@ -28,7 +27,7 @@ class Stage(NamedTuple):
 
 STAGES = {
     "a dictionary": Stage("report", "Dictionary", rate=0.05),
-    "a writer who hears nothing": Stage("writer"),
+    "a writer that hears nothing": Stage("writer"),
     "attention": Stage("cross"),
     "positions": Stage("solution-positions"),
     "French asks itself, no mask": Stage("self-attention"),
@@ -42,10 +41,12 @@ STAGES = {
     "1,200 steps": Stage("final", "Transformer", n_steps=1200),
 }
 
+MIRRORED = ("the dog sees the cat", "the cat sees the dog")
+
 
 def source_of(stage: Stage) -> str:
     """The reader's file at this stage."""
-    return file_of(stage.cell, f"report(train({stage.model}()))")
+    return file_of(stage.cell, f"report(train({stage.model}))")
 
 
 @cache
@@ -64,16 +65,17 @@ def make(source: str, model: str) -> nn.Module:
 
 def learn(stage: Stage, new: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
     """Trains and tests as the page does."""
-    names, model = names_of(source_of(stage)), new()
-    random.seed(plan.seed)
+    names = names_of(source_of(stage))
     with contextlib.redirect_stdout(io.StringIO()):
-        names["train"](model, n_steps=max(plan.steps), rate=plan.lr)
+        model = names["train"](new, n_steps=max(plan.steps), rate=plan.lr, seed=plan.seed)
     test = names["test_pairs"]
     written = names["translate"](model, [source for source, _ in test])
     right = [line == target for line, (_, target) in zip(written, test, strict=True)]
+    one, other = names["translate"](model, MIRRORED)
     with torch.no_grad():
         loss = names["loss_of"](model, test).item()
-    yield max(plan.steps), {"right": sum(right) / len(right), "loss": loss}
+    measures = {"right": sum(right) / len(right), "loss": loss, "apart": float(one != other)}
+    yield max(plan.steps), measures
 
 
 def arms() -> dict[str, Arm]:
