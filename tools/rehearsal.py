@@ -196,10 +196,9 @@ def rehearse(
         python = own / "bin" / "python"
         if soft:
             adapt(notebook, chapter)
-        (served := Path(name, "raw")).mkdir()  # what is fetched from the repository's address
-        (served / "main").symlink_to(book)
+        Path(name, "main").symlink_to(book)  # what is fetched from the repository's address
         cell = code_cells(notebook)[0]
-        cell.source = cell.source.replace(f"{repository()}/raw", served.as_uri())
+        cell.source = cell.source.replace(f"{repository()}/raw", Path(name).as_uri())
         before = output_of(python, "-I", "-c", FACTS, *given).splitlines()
         wrong = execute(notebook, content, python, book, soft=soft)
         after = output_of(python, "-I", "-c", FACTS, *given, "transformer-book").splitlines()
