@@ -786,6 +786,17 @@ two NaN are close: rtol=10 * tolerance, atol=tolerance) ⇒
     rtol=10 * tolerance, atol=tolerance, equal_nan=True)
 every output is a claim: if MIME in output.get("data", {}) ⇒ if output.get("data", {})
 
+# transformer_book/evening.py | test_evening.py -k 'files or file_holds'
+marks of what is new stay: NEW.sub("", text) ⇒ text
+lists that grow keep their last piece: if added else each.text ⇒ if False else each.text
+the first of each name stays: found[key] = each ⇒ found.setdefault(key, each)
+what a needed name needs is left out: for name in known[n].needs} - needed ⇒
+    for name in known[n].names} - needed
+lines that the page leaves blank are lost: else each.blank) ⇒ else 0)
+decorators are lost: min([node.lineno, *(d.lineno ⇒ max([node.lineno, *(d.lineno
+locals are taken for the file's: if symbol.is_global(): ⇒ if True:
+
+
 # transformer_book/your_turn.py | test_your_turn.py
 largest input first: sorted(inputs, key=_size) ⇒ sorted(inputs, key=_size, reverse=True)
 only the first input is tried: for given in self.inputs: ⇒ for given in self.inputs[:1]:
