@@ -210,11 +210,11 @@ SAYS = {
     "Nothing so far has come near it": lambda: (
         losses("French asks itself, no mask")[1] < losses("positions")[0] / 1.5
     ),
-    "The loss is higher again by far, and the model can translate": lambda: (
+    "The loss is higher again by far, but now some of the 600 are right": lambda: (
         losses("the causal mask")[0] > 1.5 * losses("French asks itself, no mask")[1]
         and shares("the causal mask")[0] > 0.05
     ),
-    "It gets worse!": lambda: (
+    "By the count it gets worse!": lambda: (
         losses("English asks itself, replaced")[0] > 1.1 * losses("the causal mask")[1]
     ),
     "it does much better than without": lambda: (
