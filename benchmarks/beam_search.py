@@ -105,9 +105,8 @@ def compare(s: settings.Setting, rounds: int, options) -> dict:
     cases = {name: partial(search, src, s.new_tokens) for name, search in searches.items()}
     for name, run in cases.items():
         assert run().shape == (16, s.new_tokens), name
-    seconds = measure.interleave(cases, rounds, cpu_time=options.cpu_time)
-    result = measure.summary(seconds, of="ours, 4 beams")
-    measure.show(f"beam search, {s.name}, 16 sentences, {s.new_tokens} tokens", result)
+    title = f"beam search, {s.name}, 16 sentences, {s.new_tokens} tokens"
+    result = measure.compared(title, cases, rounds, of="ours, 4 beams", cpu_time=options.cpu_time)
     return {"as_marian": same, "cases": result}
 
 

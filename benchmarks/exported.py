@@ -88,9 +88,10 @@ def compare(s: settings.Setting, rounds: int, options) -> dict:
         }
         if options.only:
             cases = {name: run for name, run in cases.items() if name in options.only}
-        seconds = measure.interleave(cases, rounds, cpu_time=options.cpu_time)
-    result = measure.summary(seconds, of="ours, greedy")
-    measure.show(f"an exported model, {s.name}, 16 sentences, {s.new_tokens} tokens", result)
+        title = f"an exported model, {s.name}, 16 sentences, {s.new_tokens} tokens"
+        result = measure.compared(
+            title, cases, rounds, of="ours, greedy", cpu_time=options.cpu_time
+        )
     return {"cases": result}
 
 

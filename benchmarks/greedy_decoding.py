@@ -51,9 +51,8 @@ def compare(s: settings.Setting, rounds: int, options) -> dict:
     }
     for name, run in cases.items():
         assert run().shape == (16, s.new_tokens), name
-    seconds = measure.interleave(cases, rounds, cpu_time=options.cpu_time)
-    result = measure.summary(seconds, of="ours, cache")
-    measure.show(f"greedy decoding, {s.name}, 16 sentences, {s.new_tokens} tokens", result)
+    title = f"greedy decoding, {s.name}, 16 sentences, {s.new_tokens} tokens"
+    result = measure.compared(title, cases, rounds, of="ours, cache", cpu_time=options.cpu_time)
     return {"cached_as_uncached": same, "cases": result}
 
 

@@ -114,6 +114,15 @@ def show(title: str, cases: dict[str, dict]) -> None:
     print(flush=True)
 
 
+def compared(
+    title: str, cases: dict[str, Callable[[], object]], rounds: int, *, of: str, cpu_time: bool
+) -> dict[str, dict]:
+    """Times the cases in turns; prints and returns how many times ``of`` each takes."""
+    result = summary(interleave(cases, rounds, cpu_time=cpu_time), of=of)
+    show(title, result)
+    return result
+
+
 def save(name: str, threads: int, results: dict) -> None:
     """Adds to what the file holds of other settings; each says where and when it was measured.
 

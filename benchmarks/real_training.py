@@ -141,9 +141,8 @@ def compare(s: settings.Setting, rounds: int, options) -> dict:
     s = replace(s, vocab_size=4000)
     cases = loops(s, sentences(s.vocab_size), tuple(options.only))
     runs = {name: run for name, (run, _) in cases.items()}
-    seconds = measure.interleave(runs, rounds, cpu_time=options.cpu_time)
-    result = measure.summary(seconds, of="ours, bare loop")
-    measure.show(f"training on Multi30k, {s.name}, {STEPS} steps of {SIZE} pairs", result)
+    title = f"training on Multi30k, {s.name}, {STEPS} steps of {SIZE} pairs"
+    result = measure.compared(title, runs, rounds, of="ours, bare loop", cpu_time=options.cpu_time)
     tokens = {}
     for name, (_, batches) in cases.items():
         n = sum(count_labels(batch.labels) for batch in batches)

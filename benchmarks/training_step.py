@@ -107,9 +107,8 @@ def compare(s: settings.Setting, rounds: int, options) -> dict:
         ours = peers.build(s, only=("ours",))["ours"].train()
         cases["ours in bfloat16"] = step(ours, src, tgt, bf16=True)
     cases["matrix products alone"] = floor(s)
-    seconds = measure.interleave(cases, rounds, cpu_time=options.cpu_time)
-    result = measure.summary(seconds, of="ours")
-    measure.show(f"training step, {s.name}, {s.batch} x {s.length}", result)
+    title = f"training step, {s.name}, {s.batch} x {s.length}"
+    result = measure.compared(title, cases, rounds, of="ours", cpu_time=options.cpu_time)
     saved = {name: saved_bytes(model, src, tgt) for name, model in models.items()}
     for name, n_bytes in saved.items():
         n = models[name].n_parameters()

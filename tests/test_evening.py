@@ -21,7 +21,7 @@ from transformer_book.experiments.imports import imports_of_cell
 
 NOTEBOOK = nbformat.read(PAGE, as_version=4)
 TEXT = "\n\n".join(cell.source for cell in NOTEBOOK.cells if cell.cell_type == "markdown")
-LINES, COLUMNS = 31, 84  # what a page of the site shows without breaking a line
+LINES, COLUMNS = 25, 84  # what a page of the site shows without breaking a line
 STANDARD = {"math", "random", "os", "pathlib", "urllib.request"}
 SIZES = {"d_model": 64, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2, "d_ff": 128}
 
