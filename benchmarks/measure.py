@@ -115,7 +115,7 @@ def show(title: str, cases: dict[str, dict]) -> None:
 
 
 def compared(
-    title: str, cases: dict[str, Callable[[], object]], rounds: int, *, of: str, cpu_time: bool
+    title: str, cases: Mapping[str, Callable[[], object]], rounds: int, *, of: str, cpu_time: bool
 ) -> dict[str, dict]:
     """Times the cases in turns; prints and returns how many times ``of`` each takes."""
     result = summary(interleave(cases, rounds, cpu_time=cpu_time), of=of)

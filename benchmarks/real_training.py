@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -146,7 +145,7 @@ def compare(s: settings.Setting, rounds: int, options) -> dict:
     tokens = {}
     for name, (_, batches) in cases.items():
         n = sum(count_labels(batch.labels) for batch in batches)
-        tokens[name] = round(n / float(np.median(seconds[name])))
+        tokens[name] = round(n / result[name]["seconds"][1])
         print(f"  {name:34}{tokens[name]:10,} target tokens a second")
     return {"cases": result, "tokens_per_second": tokens}
 
