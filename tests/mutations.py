@@ -810,14 +810,21 @@ a written function counts as empty: return returns and steps[0].argval in (None,
     return returns
 a wrapped empty function is not empty: body = getattr(inspect.unwrap(function), ⇒
     body = getattr(function,
-dots are a gap: if _has_dots(attempt) and not difference.returned_something: ⇒
-    if _has_dots(attempt):
+dots are a gap: return found is not None and not found[1].returned_something ⇒
+    return found is not None
+what is wrong is used: elif self._first_difference(yours): ⇒ elif False:
+what is not written is used: if self._is_unwritten(yours): ⇒ if False:
+what cannot be trained is used: why = next((each for each in checked if each), "") ⇒ why = ""
 the right answer is told: print(f"✗ {self.label}: not {answer}") ⇒
     print(f"✗ {self.label}: not {answer} but {self.right}")
 counts within one per cent: 0.01 * isinstance(right, float) ⇒ 0.01
 how near an answer has to be is fixed: within if within is not None else ⇒ 0.01 if within else
 
 # transformer_book/answers.py | test_your_turn.py
+a list stands in for a tensor: and not isinstance(mine, Tensor): ⇒ and False:
+no gradient comes through: and theirs.requires_grad and not mine.requires_grad: ⇒ and False:
+gradients are not asked for: copied.requires_grad_() ⇒ pass
+fewer parts stand in: return "" if len(got) == len(expected) else ⇒ return "" if True else
 lists are not copied: return type(value)(map(copy_of, value)) ⇒ return type(value)(value)
 tensors in lists may change: all(map(is_unchanged, now, before)) ⇒ True
 words in lists may change: return now is before or now == before ⇒ return True

@@ -63,6 +63,61 @@ def test_what_is_right_gets_a_tick(told):
     assert told(indexed_with_dots).startswith("✓")
 
 
+def test_later_cells_run_with_what_is_right(capsys):
+    check = YourTurn("Your turn 9.1", average, INPUTS)
+
+    def used(mean):
+        chosen = check.use(mean, average)
+        said = capsys.readouterr().out
+        assert said.startswith("▸ From here on this page runs with ")
+        assert ("your mean." in said) == (chosen is mean)
+        assert chosen in (mean, average)
+        return said.strip().partition("because ")[2]
+
+    def mean(x, weights):
+        return (weights[:, :, None] * x).sum(1)
+
+    assert not used(mean)
+
+    def mean(x, weights):
+        """(S, d), (T, S) -> (T, d)"""
+        ...
+
+    assert used(mean) == "nothing is written yet."
+
+    def mean(x, weights):
+        total = ...
+        return total @ x
+
+    assert used(mean) == "nothing is written yet."
+
+    def mean(x, weights):
+        return x[:1].expand(3, 2)
+
+    assert used(mean) == "yours is not right yet."
+
+
+@pytest.mark.parametrize(
+    ("way", "why"),
+    [
+        (lambda y: y.tolist(), "yours gives float where a tensor is needed."),
+        (lambda y: y.detach(), "no gradient comes through yours."),
+        (lambda y: list(y), "yours gives its parts in another form."),
+        (lambda y: torch.tensor(y.numpy()), "yours stops where gradients are asked for (Run"),
+    ],
+)
+def test_what_is_right_but_cannot_be_trained_is_not_used(way, why, capsys):
+    check = YourTurn("Your turn 9.1", average, INPUTS)
+
+    def mean(x, weights):
+        return way(weights @ x)
+
+    check(mean)
+    assert capsys.readouterr().out.startswith("✓")
+    assert check.use(mean, average) is average
+    assert capsys.readouterr().out.partition("because ")[2].startswith(why)
+
+
 def test_what_is_wrong_gets_the_smallest_input_that_shows_it(told):
     # right for a single row, where the average is the row
     said = told(lambda x, weights: x[:1].expand(3, 2)).splitlines()

@@ -5,13 +5,28 @@ fractions, and truth values that become numbers, do not.
 """
 
 import re
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 YES_OR_NO = {True: "yes", False: "no"}
+
+
+class LargestTensor(TorchDispatchMode):
+    """Notes how many numbers the largest tensor has that is made while it is on."""
+
+    n_numbers = 0
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        made = func(*args, **(kwargs or {}))
+        tensors = [leaf for leaf in tree_leaves(made) if isinstance(leaf, Tensor)]
+        self.n_numbers = max([self.n_numbers, *(tensor.numel() for tensor in tensors)])
+        return made
 
 
 def copy_of(value: Any) -> Any:
@@ -76,6 +91,33 @@ def disagreement(got: Any, expected: Any, tolerance: float) -> str:
     if isinstance(expected, bool) != isinstance(got, bool):
         return f"the answer is of type {type(expected).__name__}, not {type(got).__name__}"
     return "" if got == expected else "it differs"
+
+
+def cannot_stand_in(yours: Callable, solution: Callable, given: tuple) -> str:
+    """Why later cells cannot run with ``yours`` in the place of ``solution``; "" if they can.
+
+    An answer may come as a list, or through NumPy, and be right; but a model that is trained with
+    it needs tensors, and gradients that come through.
+    """
+    expected = tree_leaves(solution(*map(_with_gradients, given)))
+    try:
+        got = tree_leaves(yours(*map(_with_gradients, given)))
+    except Exception as error:  # the reader's, whatever it is: it is told, not hidden
+        return f"yours stops where gradients are asked for ({type(error).__name__})"
+    for mine, theirs in zip(got, expected, strict=False):
+        if isinstance(theirs, Tensor) and not isinstance(mine, Tensor):
+            return f"yours gives {type(mine).__name__} where a tensor is needed"
+        if isinstance(theirs, Tensor) and theirs.requires_grad and not mine.requires_grad:
+            return "no gradient comes through yours"
+    return "" if len(got) == len(expected) else "yours gives its parts in another form"
+
+
+def _with_gradients(value: Any) -> Any:
+    """A copy of an argument that asks for gradients, where it is a tensor of fractions."""
+    copied = copy_of(value)
+    if isinstance(copied, Tensor) and copied.is_floating_point():
+        copied.requires_grad_()
+    return copied
 
 
 def _is_of_words(values: tuple | list) -> bool:

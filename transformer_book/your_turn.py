@@ -9,10 +9,15 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
-from transformer_book.answers import copy_of, disagreement, is_unchanged, same_answer
+from transformer_book.answers import (
+    LargestTensor,
+    cannot_stand_in,
+    copy_of,
+    disagreement,
+    is_unchanged,
+    same_answer,
+)
 
 INDENT = "    "
 
@@ -53,26 +58,52 @@ class YourTurn:
                 raise ValueError(f"mistakes must differ from right somewhere, got {said!r}")
 
     def __call__(self, attempt: Callable) -> None:
-        if is_empty(attempt):
-            return self._not_yet()
-        for given in self.inputs:
-            difference = self._difference(attempt, given)
-            if difference is None:
-                continue
-            if _has_dots(attempt) and not difference.returned_something:
-                return self._not_yet()
+        if self._is_unwritten(attempt):
+            print(
+                f"○ {self.label}: not written yet. Put your lines where the dots are; run it again."
+            )
+        elif found := self._first_difference(attempt):
+            given, difference = found
             print(f"✗ {self.label}: not right yet. The smallest input that shows it:")
             names = _names(attempt, len(given))
             for name, value in zip(names, given, strict=True):
                 _print_value(name, value)
             _print_value("expected", difference.expected)
             difference.print()
-            return self._name_the_mistake(attempt)
-        print(f"✓ {self.label}: right on {len(self.inputs)} inputs")
-        return None
+            self._name_the_mistake(attempt)
+        else:
+            print(f"✓ {self.label}: right on {len(self.inputs)} inputs")
 
-    def _not_yet(self) -> None:
-        print(f"○ {self.label}: not written yet. Put your lines where the dots are; run it again.")
+    def use(self, yours: Callable, solution: Callable) -> Callable:
+        """What later cells run with: ``yours`` if it is right, else ``solution``; prints which.
+
+        Later cells train, so what is right has to be in the solution's type and let gradients
+        through. A name of the reader's is its ``__name__``.
+        """
+        name = getattr(yours, "__name__", "function")
+        if self._is_unwritten(yours):
+            why = "nothing is written yet"
+        elif self._first_difference(yours):
+            why = "yours is not right yet"
+        else:
+            checked = (cannot_stand_in(yours, solution, given) for given in self.inputs)
+            why = next((each for each in checked if each), "")
+        whose = f"the solution's {name}, because {why}" if why else f"your {name}"
+        print(f"▸ From here on this page runs with {whose}.")
+        return solution if why else yours
+
+    def _is_unwritten(self, attempt: Callable) -> bool:
+        if is_empty(attempt):
+            return True
+        found = self._first_difference(attempt) if _has_dots(attempt) else None
+        return found is not None and not found[1].returned_something
+
+    def _first_difference(self, attempt: Callable) -> "tuple[tuple, _Difference] | None":
+        """The smallest input that shows that ``attempt`` is wrong, and how; None if none does."""
+        for given in self.inputs:
+            if difference := self._difference(attempt, given):
+                return given, difference
+        return None
 
     def _difference(self, attempt: Callable, given: tuple) -> "_Difference | None":
         """How ``attempt`` differs from what is right on copies of one input; None if it agrees."""
@@ -105,18 +136,6 @@ class YourTurn:
             )
             if all(check._difference(attempt, given) is None for given in self.inputs):
                 print(f"{INDENT}hint: {hint}")
-
-
-class LargestTensor(TorchDispatchMode):
-    """Notes how many numbers the largest tensor has that is made while it is on."""
-
-    n_numbers = 0
-
-    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
-        made = func(*args, **(kwargs or {}))
-        tensors = [leaf for leaf in tree_leaves(made) if isinstance(leaf, Tensor)]
-        self.n_numbers = max([self.n_numbers, *(tensor.numel() for tensor in tensors)])
-        return made
 
 
 class Question:
