@@ -900,6 +900,7 @@ the ring is round a column: self.ring(place.row(follow)) ⇒
 everything is lit: on, words = part in lit or ⇒ on, words = True or
 the decoder's part is lit as well: f"{frame}: {part}" in lit ⇒ f"encoder: {part}" in lit
 any name will do: if unknown := set(given) - set(known): ⇒ if unknown := set():
+residual connections past nothing: below = heights[i - 1] + 24 ⇒ below = heights[i] + 24
 
 # transformer_book/translator/learning.py | test_translator.py
 learning rate a step late: rate_of(step + 1) ⇒ rate_of(max(step, 1))

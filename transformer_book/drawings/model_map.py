@@ -54,15 +54,19 @@ def _stack(d: Drawing, x: int, frame: str, parts: tuple, lit: tuple, labels: dic
     ]
     top = heights[n_framed - 1] - 7
     on = frame in lit
-    d.box(x - 7, top, 146, heights[3] + 27 - top, "", dashed=True, lit=on, strength=0)
+    d.box(x - 7, top, 150, heights[3] + 27 - top, "", dashed=True, lit=on, strength=0)
     d.text(x - 6, top - 9, frame, quiet=not on, bold=on, anchor="start")
-    d.text(x + 138, top - 9, "× N", quiet=True, anchor="end")
+    d.text(x + 142, top - 9, "× N", quiet=True, anchor="end")
     for i, (part, y) in enumerate(zip(parts, heights, strict=True)):
         on, words = part in lit or f"{frame}: {part}" in lit, part + _label(labels, part)
         if part in WORDS:
             d.text(x + 66, y + 10, words, bold=on, quiet=not on)
         else:
             d.box(x, y, 132, 20, words, ROLE_OF.get(part, "mask"), lit=on, strength=0.35)
+        if part == "Add & Norm":  # its residual connection leads past the part below
+            below = heights[i - 1] + 24
+            way = (x + 66, below), (x + 137, below), (x + 137, y + 10), (x + 132, y + 10)
+            d.arrow(*way, lit=on, head=False)
         if i:
             start, end = heights[i - 1] - 2, y + 22
             d.arrow((x + 66, start), (x + 66, end), lit=on, head=start - end > 10 or i == 1)
