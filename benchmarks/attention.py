@@ -75,8 +75,9 @@ def _status(name: str) -> int:
 def compare(tokens: int, rounds: int, device: str, options) -> dict:
     qkv = inputs(tokens, device)
     cases = {}
-    for attend, function in ATTEND.items():
-        for what, run in passes(function, qkv).items():
+    chosen = [attend for attend in ATTEND if not options.only or attend in options.only]
+    for attend in chosen:
+        for what, run in passes(ATTEND[attend], qkv).items():
             cases[f"{attend}, {what}"] = synchronised(run) if device == "cuda" else run
     peaks = {}
     for name in cases:
@@ -86,7 +87,7 @@ def compare(tokens: int, rounds: int, device: str, options) -> dict:
     result: dict[str, dict] = {}
     for what in ("forward", "forward and backward"):
         pair = {name: t for name, t in seconds.items() if name.endswith(f", {what}")}
-        result |= measure.summary(pair, of=f"fused, {what}")
+        result |= measure.summary(pair, of=f"{chosen[0]}, {what}")
     measure.show(f"attention, {tokens} tokens, {BATCH} x {HEADS} heads of {D_K}", result)
     for name, peak in peaks.items():
         print(f"  {name:34}{peak / 1e6:10.1f} MB")
@@ -103,7 +104,8 @@ def main() -> None:
     for name in options.settings:
         tokens = int(name.removeprefix("tokens_"))
         results[name] = compare(tokens, options.rounds or ROUNDS[name], device, options)
-    measure.save("attention", options.threads[0], results)
+    if not options.only:
+        measure.save("attention", options.threads[0], results)
 
 
 if __name__ == "__main__":
