@@ -1,10 +1,10 @@
-# make book · make serve · make test · make mutations · make chapters · make experiments · make lint · make types · make site-check · make pdf · make epub · make rehearsal · make repository URL=…
+# make book · make serve · make test · make mutations · make chapters · make experiments · make lint · make types · make site-check · make pdf · make epub · make rehearsal · make turns FILL=… · make repository URL=…
 # PYTHON names the interpreter that .venv is made from (3.11 or newer); PORT is for make serve.
 PYTHON ?= python3
 PORT ?= 8000
 RUN := .venv/bin/python
 
-.PHONY: book serve test mutations chapters experiments lint types site-check pdf epub rehearsal repository clean
+.PHONY: book serve test mutations chapters experiments lint types site-check pdf epub rehearsal turns repository clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -63,6 +63,11 @@ pdf epub: .venv/ready
 # SOFT=1 takes a GPU of software, COLAB=1 the versions of tools/colab.txt.
 rehearsal: .venv/ready
 	@$(RUN) -m tools.rehearsal $(if $(CUDA),--cuda) $(if $(SOFT),--soft) $(if $(COLAB),--colab)
+
+# Runs each chapter as a reader leaves it: FILL=right with every turn and exercise solved, FILL=wrong
+# with a mistake in each. It takes as long as make chapters ALL=1 JOBS=1, and stores nothing.
+turns: .venv/ready
+	@$(RUN) -m tools.turns $(or $(FILL),right)
 
 repository: .venv/ready
 	@$(RUN) -m tools.repository "$$URL"

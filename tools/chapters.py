@@ -38,6 +38,8 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
 }
+# as the tests do: see conftest.py
+ENVIRONMENT = {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "TOKENIZERS_PARALLELISM": "false"}
 FOLDED = {"hide-cell", "hide-input"}
 TITLE = re.compile(r"# @title (\S.*)")
 OPENED = re.compile(r"\bopen\(\"(\w+\.\w+)\"")
@@ -199,8 +201,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     if options.jobs < 1:
         parser.error(f"--jobs must be at least 1, got {options.jobs}")
-    # as the tests do: see conftest.py
-    os.environ |= {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    os.environ |= ENVIRONMENT
     stale = {}
     for path in NOTEBOOKS:
         notebook = nbformat.read(path, as_version=4)
