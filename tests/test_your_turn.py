@@ -95,6 +95,9 @@ def test_later_cells_run_with_what_is_right(capsys):
         return x[:1].expand(3, 2)
 
     assert used(mean) == "yours is not right yet."
+    # such a cell that was run before, and is run again: the name is the solution's
+    assert check.use(average, average) is average
+    assert capsys.readouterr().out.endswith("because nothing is written yet.\n")
 
 
 @pytest.mark.parametrize(
@@ -102,6 +105,7 @@ def test_later_cells_run_with_what_is_right(capsys):
     [
         (lambda y: y.tolist(), "yours gives float where a tensor is needed."),
         (lambda y: y.detach(), "no gradient comes through yours."),
+        (lambda y: y.double(), "yours gives torch.float64 where torch.float32 is needed."),
         (lambda y: list(y), "yours gives its parts in another form."),
         (lambda y: torch.tensor(y.numpy()), "yours stops where gradients are asked for (Run"),
     ],

@@ -97,7 +97,7 @@ def cannot_stand_in(yours: Callable, solution: Callable, given: tuple) -> str:
     """Why later cells cannot run with ``yours`` in the place of ``solution``; "" if they can.
 
     An answer may come as a list, or through NumPy, and be right; but a model that is trained with
-    it needs tensors, and gradients that come through.
+    it needs tensors of its own type, and gradients that come through.
     """
     expected = tree_leaves(solution(*map(_with_gradients, given)))
     try:
@@ -107,6 +107,8 @@ def cannot_stand_in(yours: Callable, solution: Callable, given: tuple) -> str:
     for mine, theirs in zip(got, expected, strict=False):
         if isinstance(theirs, Tensor) and not isinstance(mine, Tensor):
             return f"yours gives {type(mine).__name__} where a tensor is needed"
+        if isinstance(theirs, Tensor) and mine.dtype != theirs.dtype:
+            return f"yours gives {mine.dtype} where {theirs.dtype} is needed"
         if isinstance(theirs, Tensor) and theirs.requires_grad and not mine.requires_grad:
             return "no gradient comes through yours"
     return "" if len(got) == len(expected) else "yours gives its parts in another form"

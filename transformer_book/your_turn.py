@@ -78,10 +78,11 @@ class YourTurn:
         """What later cells run with: ``yours`` if it is right, else ``solution``; prints which.
 
         Later cells train, so what is right has to be in the solution's type and let gradients
-        through. A name of the reader's is its ``__name__``.
+        through. A name of the reader's is its ``__name__``. A cell that is run again without what
+        the reader writes is given the solution for ``yours``, by that name.
         """
         name = getattr(yours, "__name__", "function")
-        if self._is_unwritten(yours):
+        if yours is solution or self._is_unwritten(yours):
             why = "nothing is written yet"
         elif self._first_difference(yours):
             why = "yours is not right yet"
