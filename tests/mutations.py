@@ -813,7 +813,8 @@ a wrapped empty function is not empty: body = getattr(inspect.unwrap(function), 
 dots are a gap: return found is not None and not found[1].returned_something ⇒
     return found is not None
 what is wrong is used: elif self._first_difference(yours): ⇒ elif False:
-what is not written is used: if self._is_unwritten(yours): ⇒ if False:
+what is not written is used: or self._is_unwritten(yours): ⇒ or False:
+the solution counts as the reader's: if yours is solution or ⇒ if
 what cannot be trained is used: why = next((each for each in checked if each), "") ⇒ why = ""
 the right answer is told: print(f"✗ {self.label}: not {answer}") ⇒
     print(f"✗ {self.label}: not {answer} but {self.right}")
@@ -822,6 +823,7 @@ how near an answer has to be is fixed: within if within is not None else ⇒ 0.0
 
 # transformer_book/answers.py | test_your_turn.py
 a list stands in for a tensor: and not isinstance(mine, Tensor): ⇒ and False:
+another number type stands in: and mine.dtype != theirs.dtype: ⇒ and False:
 no gradient comes through: and theirs.requires_grad and not mine.requires_grad: ⇒ and False:
 gradients are not asked for: copied.requires_grad_() ⇒ pass
 fewer parts stand in: return "" if len(got) == len(expected) else ⇒ return "" if True else
@@ -846,6 +848,16 @@ True is a number: return isinstance(value, int | float) and not isinstance(value
 words in their order: words = sorted(word for word in words if word != "and") ⇒ pass
 a word's case counts: text.casefold()) ⇒ text)
 the plural counts: re.sub(r"(?<=\w{2})s$", "", word) ⇒ word
+
+# tools/turns.py | test_turns.py
+signs are not read: if signs != {SIGNS[how]}: ⇒ if False:
+whose function is used is not read: if not _fits(line, how)] ⇒ if False]
+lost claims are not seen: if repr(claims_of(was.outputs)) != repr(claims_of(now.outputs)): ⇒
+    if False:
+a solution goes without its helpers: if name in names - {old}] ⇒ if False]
+a wrong answer is right: answer = f"{check}.right" if how == "right" else ⇒
+    answer = f"{check}.right" if how else
+a failure is no failure: failed |= bool(wrong) ⇒ failed |= False
 
 # tools/ledger.py | test_make_chapters.py -k ledger
 a bar breaks the table: <>|$] ⇒ <>$]
