@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
+from torch import nn
 
 from transformer.recurrent import AttentionSeq2Seq, Seq2Seq
 from transformer_book.experiments.cells import chapter
@@ -68,11 +69,18 @@ def reach_arms() -> dict[str, Arm]:
 def score_arms() -> dict[str, Arm]:
     cells = chapter(2, *PATTERNS)
     make, code = cells.names().translator, cells.code(ME)
+
+    def from_dot() -> nn.Module:  # the general score begins as the dot product
+        model = make(score="general")
+        nn.init.eye_(model.score.W.weight)
+        return model
+
     additive = Arm(make=make, learn=learn, rates=RATES, steps=STEPS, code=code, chapter=2)
     return {
         "additive": additive,
         "dot": replace(additive, make=lambda: make(score="dot")),
         "general": replace(additive, make=lambda: make(score="general")),
+        "general, begun as dot": replace(additive, make=from_dot),
     }
 
 
