@@ -155,11 +155,26 @@ def ends_of_groups(W_k, n_heads, n_key_heads):
     return ((parts[:, :, 0] + parts[:, :, -1]) / 2).flatten(1)
 
 
-def one_norm(y, memory, tgt_mask, src_mask):
-    layer = space("check_layer")["layer"]
-    y = layer.norm_1(y + layer.self_attention(y, y, y, tgt_mask))
-    y = layer.norm_1(y + layer.cross_attention(y, memory, memory, src_mask))
-    return layer.norm_1(y + layer.feed_forward(y))
+def decoder_layer(norms=(1, 2, 3), order="post", look=None, mask=None, last=True):
+    """Your turn 8.1, with what one may get wrong."""
+
+    def attempt(layer, y, memory, tgt_mask, src_mask):
+        def normed(y, norm, sublayer):
+            norm = getattr(layer, f"norm_{norm}")
+            return y + sublayer(norm(y)) if order == "pre" else norm(y + sublayer(y))
+
+        masks = {"swapped": (src_mask, tgt_mask), "first row": (tgt_mask[:1], src_mask)}
+        own, other = masks.get(mask, (tgt_mask, src_mask))
+        read = memory if look is None else look(memory)
+        y = normed(y, norms[0], lambda y: layer.self_attention(y, y, y, own))
+        y = normed(y, norms[1], lambda y: layer.cross_attention(y, read, read, other))
+        return normed(y, norms[2], layer.feed_forward) if last else y
+
+    return attempt
+
+
+def one_layer_for_all(layer, *given):
+    return decoder_layer()(space("check_layer")["examples"][0][0], *given)
 
 
 def by_column_0(f, y):
@@ -411,7 +426,14 @@ WRONG = [
     ("check_grouped", groups(of_values=lambda q, v: v.mean(dim=1, keepdim=True))),
     ("check_56", ends_of_groups),
     ("check_73", lambda x, y, a: x + y / 2 if a else x),
-    ("check_layer", one_norm),
+    ("check_layer", decoder_layer(norms=(1, 1, 1))),
+    ("check_layer", decoder_layer(norms=(2, 1, 3))),
+    ("check_layer", decoder_layer(order="pre")),
+    ("check_layer", decoder_layer(look=lambda memory: memory.flip(1))),
+    ("check_layer", decoder_layer(mask="swapped")),
+    ("check_layer", decoder_layer(mask="first row")),
+    ("check_layer", decoder_layer(last=False)),
+    ("check_layer", one_layer_for_all),
     ("check_83", by_column_0),
     ("check_train", training(learn=False)),
     ("check_train", training(last=False)),
@@ -495,6 +517,8 @@ RIGHT = [
     ("check_43", as_arrays("check_43", lambda masks: torch.stack(masks))),
     ("check_55", "Neither."),
     ("check_sinusoids", as_arrays("check_sinusoids", lambda table: table.tolist())),
+    ("check_layer", decoder_layer()),
+    ("check_layer", as_arrays("check_layer", lambda y: y.detach().numpy())),
     ("check_train", training()),
     ("check_train", lambda *given: torch.tensor(training()(*given))),
     ("check_adam", adam()),
