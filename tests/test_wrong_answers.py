@@ -18,7 +18,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.living import cells_of, run_cells
-from transformer.data.tokens import PAD_ID
+from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
 
 # For each check: its chapter and the cells that it needs after the imports; none of them trains.
 NEEDS = {
@@ -46,10 +46,13 @@ NEEDS = {
     "check_layer": (8, "my-decoder-layer", "check-layer-right", "check-layer-wrong",
                     "check-layer-inputs"),
     "check_83": (8, "check-8-3"),
-    "check_train": (9, "loops", "check-train", "check-train-more", "check-train-last"),
+    "check_train": (9, "loops", "check-train", "check-train-more", "check-train-last",
+                    "check-train-made"),
     "check_adam": (9, "check-adam"),
     "check_95": (9, "exercise-checks-more"),
-    "check_greedy": (10, "check-greedy"),
+    "check_greedy": (10, "check-greedy", "check-greedy-made"),
+    "check_beam": (10, "check-beam", "check-beam-made"),
+    "check_cache": (10, "check-cache", "check-cache-made"),
     "check_top_p": (10, "check-top-p"),
     "check_105": (10, "check-10-5"),
     "check_114": (11, "merge", "exercise-checks-more", "exercise-checks-last"),
@@ -345,6 +348,67 @@ def adam(eps=1e-8, inside=0.0):
     return step
 
 
+def adam_of_one_rate(theta, g, m, v, n, rate):
+    return adam()(theta, g, m, v, n, float(rate))
+
+
+def written(start=lambda words: words, extra=0, until=lambda word: word == EOS_ID):
+    """Your turn 10.1, with what one may get wrong."""
+
+    def greedy(log_p_after, max_len):
+        words = [BOS_ID]
+        for _ in range(max_len + extra):
+            words.append(log_p_after(start(words)).argmax().item())
+            if until(words[-1]):
+                break
+        return words[1:]
+
+    return greedy
+
+
+def beams(total=lambda scores, log_p: scores[:, None] + log_p, largest=True, n=None, turned=False):
+    """Your turn 10.2, with what one may get wrong."""
+
+    def step(scores, log_p, K):
+        sums = total(scores, log_p)
+        sums = sums.T if turned else sums
+        best, flat = sums.flatten().topk(n or K, largest=largest)
+        return best, flat // sums.size(1), flat % sums.size(1)
+
+    return step
+
+
+def sorted_beams(scores, log_p, K):
+    rows = [
+        (float(s + q), i, w)
+        for i, (s, row) in enumerate(zip(scores, log_p, strict=True))
+        for w, q in enumerate(row)
+    ]
+    return tuple(zip(*sorted(rows, reverse=True)[:K], strict=True))
+
+
+def cached(axis=2, scale=1.0, of_values=lambda v: v, order=(0, 1), of_keys=lambda k: k):
+    """Your turn 10.4, with what one may get wrong."""
+
+    def attend(q, k_new, v_new, cache):
+        keys, values = cache[order[0]], cache[order[1]]
+        k = torch.cat([of_keys(keys), k_new], dim=axis)
+        v = torch.cat([keys if of_values is None else of_values(values), v_new], dim=axis)
+        weights = (scale * q @ k.mT / math.sqrt(q.size(-1))).softmax(dim=-1)
+        return weights @ v, (k, v)
+
+    return attend
+
+
+def cached_unkept(q, k_new, v_new, cache):
+    return cached()(q, k_new, v_new, cache)[0], cache
+
+
+def cached_in_a_list(q, k_new, v_new, cache):
+    out, pair = cached()(q, k_new, v_new, cache)
+    return [out, list(pair)]
+
+
 def top_p_beyond(p, enough):
     order = p.argsort(descending=True)
     n = int((p[order].cumsum(0) <= enough).sum()) + 1
@@ -446,6 +510,24 @@ WRONG = [
     ("check_adam", adam(eps=0.0)),
     ("check_adam", adam(eps=0.0, inside=1e-8)),
     ("check_adam", adam(eps=1e-5)),
+    ("check_adam", adam_of_one_rate),
+    ("check_greedy", written(start=lambda words: words[-1:])),
+    ("check_greedy", written(start=lambda words: words[1:] or words)),
+    ("check_greedy", written(extra=-1)),
+    ("check_greedy", written(until=lambda word: word == BOS_ID)),
+    ("check_beam", beams(total=lambda scores, log_p: scores[:1, None] + log_p)),
+    ("check_beam", beams(total=lambda scores, log_p: scores[:, None] + log_p.exp())),
+    ("check_beam", beams(total=lambda scores, log_p: scores[:, None] * log_p)),
+    ("check_beam", beams(largest=False)),
+    ("check_beam", beams(n=1)),
+    ("check_beam", beams(turned=True)),
+    ("check_cache", cached(axis=1)),
+    ("check_cache", cached(axis=0)),
+    ("check_cache", cached(scale=0.5)),
+    ("check_cache", cached(order=(1, 0))),
+    ("check_cache", cached(of_values=None)),
+    ("check_cache", cached(of_keys=lambda k: k[:, :, -1:], of_values=lambda v: v[:, :, -1:])),
+    ("check_cache", cached_unkept),
     ("check_top_p", top_p_beyond),
     ("check_114", average_in_place),
     ("check_115", chosen(against=lambda one, all_of_them: set(all_of_them))),
@@ -524,6 +606,11 @@ RIGHT = [
     ("check_adam", adam()),
     ("check_95", "weights, step, averages"),
     ("check_greedy", as_arrays("check_greedy", torch.tensor)),
+    ("check_greedy", written()),
+    ("check_beam", beams()),
+    ("check_beam", sorted_beams),
+    ("check_cache", cached()),
+    ("check_cache", cached_in_a_list),
     ("check_1_6", scan(lambda a, b, h, t: a[t] * h + b[t])),
     ("check_1_6", as_arrays("check_1_6", lambda states: states.numpy())),
     ("check_1_6", as_arrays("check_1_6", lambda states: [*states])),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from transformer_book.translator.results import Stored as Stored
     from transformer_book.translator.results import results_so_far as results_so_far
     from transformer_book.translator.results import stored as stored
+    from transformer_book.translator.trained_models import my_weights as my_weights
     from transformer_book.translator.trained_models import trained as trained
 else:
     __getattr__, __dir__, __all__ = at_first_use(
@@ -23,6 +24,6 @@ else:
             "data": "SENTENCES Corpus corpus",
             "learning": "Judged judge train_translator write",
             "results": "Stored results_so_far stored",
-            "trained_models": "trained",
+            "trained_models": "my_weights trained",
         },
     )

@@ -1,4 +1,4 @@
-"""The translators that chapters 1 to 9 and 14 build, and the one of chapter 9 that is kept.
+"""The translators that chapters 1 to 9 and 14 build, and those of chapter 9 that are kept.
 
 The models are the chapters' own. A chapter's cells ``imports…`` and ``translator-model…`` are run,
 which leave a dictionary ``translators``: from a name to what makes a new model, the chapter's own
@@ -9,7 +9,7 @@ a pair, of what makes a model and a number of steps, is trained for so many inst
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from pathlib import Path
 
 from torch import nn
@@ -22,12 +22,13 @@ from transformer_book.experiments.runs import Measures
 from transformer_book.translator.data import corpus
 from transformer_book.translator.learning import N_STEPS, judge, train_translator
 from transformer_book.translator.results import RESULTS, stored
-from transformer_book.translator.trained_models import WEIGHTS, store_trained
+from transformer_book.translator.trained_models import WEIGHTS, store_my_weights, store_trained
 
 RATES = (0.002, 0.003, 0.005, 0.008, 0.012, 0.018)
 RECURRENT_RATES = (0.003, 0.005, 0.01, 0.02, 0.03)
 KEPT = 9  # the chapter whose own translator later chapters open
 PATTERNS = ("imports*", "translator-model*")
+MY_MODEL = ("imports*", "my-model*")
 
 
 def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
@@ -41,6 +42,19 @@ def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
 
 def learn_and_keep(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
     """The same, and the weights are stored as ``trained(seed)`` finds them."""
+    model = yield from _learn_one(make, plan)
+    if not isinstance(model, Transformer):
+        raise ValueError(f"make must make a Transformer, got a {type(model).__name__}")
+    store_trained(model, plan.seed)
+
+
+def learn_and_keep_mine(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
+    """The same, and the weights are stored as ``my_weights()`` finds them."""
+    store_my_weights((yield from _learn_one(make, plan)))
+
+
+def _learn_one(make: Make, plan: Plan) -> Generator[tuple[int, Measures], None, nn.Module]:
+    """What :func:`learn` gives; returns the model that it has trained."""
 
     def made() -> nn.Module:
         models.append(make())
@@ -49,9 +63,7 @@ def learn_and_keep(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
     models: list[nn.Module] = []
     yield from learn(made, plan)
     (model,) = models
-    if not isinstance(model, Transformer):
-        raise ValueError(f"make must make a Transformer, got a {type(model).__name__}")
-    store_trained(model, plan.seed)
+    return model
 
 
 def _trained(make: Make, plan: Plan, n_steps: int) -> tuple[nn.Module, float]:
@@ -113,6 +125,28 @@ def kept_arm(path: Path) -> dict[str, Arm]:
     }
 
 
+def my_arm(path: Path) -> dict[str, Arm]:
+    """The model of chapter 8, as its reader makes it and the page of chapter 9 trains it."""
+    cells = Cells(path, MY_MODEL)
+    vocabularies = len(corpus().english), len(corpus().french)
+    return {
+        "MyTransformer, trained longer": Arm(
+            make=lambda: cells.names().MyTransformer(*vocabularies),
+            learn=learn_and_keep_mine,
+            rates=(stored("the whole Transformer").lr,),
+            steps=(2000,),
+            seeds=(0,),
+            code=cells.code("transformer_book.translator.experiment"),
+            chapter=KEPT,
+        )
+    }
+
+
+def all_kept() -> dict[str, Arm]:
+    (path,) = CHAPTERS.glob(f"{KEPT:02}_*.ipynb")
+    return kept_arm(path) | my_arm(path)
+
+
 TRANSLATORS = Experiment(
     path=RESULTS,
     question="How far does the translator of each chapter come?",
@@ -127,10 +161,10 @@ TRANSLATORS = Experiment(
 )
 TRAINED = Experiment(
     path=WEIGHTS.with_name("trained.json"),
-    question="The weights that trained(seed) loads: how well do they translate?",
+    question="The weights of trained(seed) and my_weights(): how well do they translate?",
     measure="exact",
     scale=1.0,
-    arms=lambda: kept_arm(next(iter(CHAPTERS.glob(f"{KEPT:02}_*.ipynb")))),
+    arms=all_kept,
     seeds=tuple(range(10)),
     widens=False,
     seconds=50.0,
