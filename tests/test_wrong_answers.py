@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from tests.living import cells_of, run_cells
+from transformer.cache import Memory
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
 
 # For each check: its chapter and the cells that it needs after the imports; none of them trains.
@@ -60,6 +61,7 @@ NEEDS = {
     "check_pair": (11, "bpe-right", "bpe-right-merge", "numbers-merges", "check-pair"),
     "check_precision": (11, "bleu-right", "check-precision", "check-precision-made"),
     "check_remove": (12, "check-remove", "check-remove-more"),
+    "check_patch": (12, "check-patch", "check-patch-inputs", "check-patch-made"),
     "check_online": (13, "check-online"),
     "check_133": (13, "exercise-checks"),
     "check_135": (13, "check-13-5"),
@@ -409,6 +411,26 @@ def cached_in_a_list(q, k_new, v_new, cache):
     return [out, list(pair)]
 
 
+def patched(at=lambda places, S: places, mask=0, whole=lambda x: x, end=lambda logits: logits):
+    """Your turn 12.3, with what one may get wrong."""
+
+    def patch(model, ours, others, places, tgt):
+        both = model.encode(ours), model.encode(others)
+        vectors = both[0].vectors.clone()
+        for place in at(places, ours.size(1)):
+            vectors[:, place] = whole(both[1].vectors)[:, place]
+        return end(model.decode(tgt, Memory(vectors, both[mask].mask)))
+
+    return patch
+
+
+def patched_embeddings(model, ours, others, places, tgt):
+    x, y = model.src_embedding(ours), model.src_embedding(others)
+    x[:, places] = y[:, places]
+    mask = model.encode(ours).mask
+    return model.decode(tgt, Memory(model.encoder(x, mask), mask))
+
+
 def top_p_beyond(p, enough):
     order = p.argsort(descending=True)
     n = int((p[order].cumsum(0) <= enough).sum()) + 1
@@ -552,6 +574,14 @@ WRONG = [
     ("check_precision", share_found(n_of=lambda n: min(n, 2))),
     ("check_precision", precision_that_crosses_out),
     ("check_remove", hidden_in_place),
+    ("check_patch", patched(at=lambda places, S: [place - 1 for place in places])),
+    ("check_patch", patched(at=lambda places, S: places[:1])),
+    ("check_patch", patched(at=lambda places, S: {*range(S)} - {*places})),
+    ("check_patch", patched(mask=1)),
+    ("check_patch", patched(whole=lambda vectors: 0 * vectors)),
+    ("check_patch", patched(end=lambda logits: logits.softmax(dim=-1))),
+    ("check_patch", patched(end=lambda logits: logits[:, 0])),
+    ("check_patch", patched_embeddings),
     ("check_online", lambda scores, values: scores.softmax(0) @ values),
     ("check_online", no_maximum),
     ("check_135", lambda h, W, labels, size: F.cross_entropy(h @ W, labels)),
@@ -631,6 +661,8 @@ RIGHT = [
     ("check_train", training(foreach=True)),
     ("check_train", lambda *given: tuple(training()(*given))),
     ("check_train", lambda *given: np.array(training()(*given))),
+    ("check_patch", patched()),
+    ("check_patch", as_arrays("check_patch", lambda logits: logits.numpy())),
     ("check_online", as_arrays("check_online", lambda out: out.tolist())),
     ("check_135", in_pieces(0)),
     ("check_142", lora(None)),
