@@ -26,9 +26,9 @@ mutations: .venv/ready
 	$(RUN) -m tests.mutations
 
 # Runs the chapters whose code, imports or outputs changed, two at a time (JOBS=N), and stores their
-# outputs; ALL=1 runs each.
+# outputs; ALL=1 runs each, ONLY="01 one_evening" those whose names begin so.
 chapters: .venv/ready
-	@$(RUN) -m tools.chapters $(if $(ALL),--all) $(if $(JOBS),--jobs $(JOBS))
+	@$(RUN) -m tools.chapters $(ONLY) $(if $(ALL),--all) $(if $(JOBS),--jobs $(JOBS))
 
 # Lists the experiments that no page has time for; ONLY=name runs what one lacks, and goes on where
 # it was stopped: ONLY=all every one, CHAPTER=N those arms, ARM=… one, JOBS=N at a time, ANEW=1 anew.

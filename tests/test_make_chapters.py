@@ -158,6 +158,22 @@ def test_runs_again_only_what_has_changed(book, capsys):
     assert read(book).cells[2].outputs[0].text == "1\n"
 
 
+def test_runs_only_what_is_named(pair, capsys):
+    for path in pair:
+        small_chapter(path, "print('ran')")
+    first, second = sorted(path.name for path in pair)
+    assert chapters.main([first[:2]]) == 0
+    said = capsys.readouterr().out
+    assert first in said
+    assert second not in said
+
+
+def test_a_name_that_no_chapter_has_is_refused(pair, capsys):
+    with pytest.raises(SystemExit):
+        chapters.main(["99"])
+    assert "only must begin the name of one of" in capsys.readouterr().err
+
+
 def test_a_chapter_that_fails_is_left_as_it_was(book, capsys):
     notebook = read(book)
     notebook.cells[2].source = "1 / 0"

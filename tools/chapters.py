@@ -196,14 +196,20 @@ def save_ledger() -> None:
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="make chapters", description=__doc__.splitlines()[0])
+    parser.add_argument("only", nargs="*", help="names begin so: 01 one_evening; else all of them")
     parser.add_argument("--all", action="store_true", help="run the fresh ones as well")
     parser.add_argument("-j", "--jobs", type=int, default=min(2, os.cpu_count() or 1), metavar="N")
     options = parser.parse_args(arguments)
     if options.jobs < 1:
         parser.error(f"--jobs must be at least 1, got {options.jobs}")
+    begins = tuple(options.only or [""])
+    chosen = [path for path in NOTEBOOKS if path.name.startswith(begins)]
+    if not chosen:
+        names = ", ".join(path.stem for path in NOTEBOOKS)
+        parser.error(f"only must begin the name of one of {names}, got {' '.join(begins)}")
     os.environ |= ENVIRONMENT
     stale = {}
-    for path in NOTEBOOKS:
+    for path in chosen:
         notebook = nbformat.read(path, as_version=4)
         tidy(notebook)
         if is_fresh(notebook) and not options.all:
