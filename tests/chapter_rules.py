@@ -24,6 +24,7 @@ ENDS_WITH = ("The translator so far", "Summary", "Exercises", "Further reading")
 NOT_COUNTED = re.compile(r"<details\b.*?</details>|<div class=\"book-.*?</div>", flags=re.DOTALL)
 HINT = re.compile(r"<details>\s*<summary>[^<]*\bHint\b")
 EXERCISE = re.compile(r"^\*\*Exercise (\d+\.\d+)\.\*\*", flags=re.M)
+NUMBERED = re.compile(r"# \d+\. ")
 
 Rule = Callable[[NotebookNode], Iterator[str]]
 
@@ -231,8 +232,7 @@ def is_solved(cell: NotebookNode, line: str) -> Iterator[str]:
         yield f"{cell.id}: does not print {line}"
 
 
-OF_EVERY_CHAPTER: tuple[Rule, ...] = (
-    it_has_a_map,
+OF_EVERY_PAGE: tuple[Rule, ...] = (
     tags_are_known,
     folds_say_what_is_in_them,
     cells_are_short,
@@ -242,8 +242,8 @@ OF_EVERY_CHAPTER: tuple[Rule, ...] = (
     open_ticks_are_few,
     ticks_are_claims,
     claims_can_fail,
-    it_has_the_length_of_a_chapter,
 )
+OF_EVERY_CHAPTER: tuple[Rule, ...] = (it_has_a_map, it_has_the_length_of_a_chapter)
 NOT_OF_CHAPTER_0: tuple[Rule, ...] = (
     imports_are_folded,
     it_ends_as_every_chapter,
@@ -253,4 +253,7 @@ NOT_OF_CHAPTER_0: tuple[Rule, ...] = (
 
 
 def rules_for(notebook: NotebookNode) -> tuple[Rule, ...]:
-    return OF_EVERY_CHAPTER + (NOT_OF_CHAPTER_0 if chapter_of(notebook) else ())
+    """Of a chapter, or of a notebook without a number that is made as chapters are."""
+    if not NUMBERED.match(notebook.cells[0].source):
+        return (*OF_EVERY_PAGE, imports_are_folded)
+    return OF_EVERY_CHAPTER + OF_EVERY_PAGE + (NOT_OF_CHAPTER_0 if chapter_of(notebook) else ())

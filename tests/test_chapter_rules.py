@@ -374,7 +374,11 @@ def test_a_broken_rule_is_found(change):
 
 
 def test_every_rule_is_broken():
-    rules = chapter_rules.OF_EVERY_CHAPTER + chapter_rules.NOT_OF_CHAPTER_0
+    rules = (
+        chapter_rules.OF_EVERY_PAGE
+        + chapter_rules.OF_EVERY_CHAPTER
+        + chapter_rules.NOT_OF_CHAPTER_0
+    )
     assert {rule.__name__ for rule in rules} == {rule for _, rule, _ in BROKEN.values()}
 
 
@@ -388,6 +392,23 @@ def test_chapter_0_has_fewer_rules():
     assert complaints(notebook) == {}
     notebook.cells[3].id = "other"
     assert list(complaints(notebook)) == ["it_has_a_map", "drawings_have_words"]
+
+
+def test_a_notebook_without_a_number_needs_no_map_and_no_exercises(tmp_path):
+    notebook = small_chapter()
+    notebook.cells[0].source = "# Small"
+    notebook.cells = [cell for cell in notebook.cells if cell.id != "map"][:-3]
+    assert complaints(notebook) == {}
+    nbformat.write(notebook, tmp_path / "small.ipynb")
+    assert "\n## Small\n" in ledger([tmp_path / "small.ipynb"])
+    assert "\n| 1 | [one](#claim-one) | identity |\n" in ledger([tmp_path / "small.ipynb"])
+    cells = {cell.id: cell for cell in notebook.cells}
+    cells["lesson"].source = "plt.plot()"
+    cells["imports"].id = "other"
+    assert list(complaints(notebook)) == [
+        "open_cells_plot_and_import_nothing",
+        "imports_are_folded",
+    ]
 
 
 def test_what_a_check_says_of_a_solution_is_no_claim(tmp_path):

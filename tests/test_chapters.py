@@ -16,6 +16,7 @@ from tests.tautologies import claim_calls
 from tools import chapters
 from tools.chapters import (
     CHAPTERS,
+    IN_THE_APPENDIX,
     LEDGER,
     METADATA,
     PACKAGES,
@@ -34,7 +35,7 @@ PATH = re.compile(r"(?<![\w.:/])/(?:home|Users|root|tmp|var|usr|opt|mnt|content)
 NOTEBOOKS = {path: nbformat.read(path, as_version=4) for path in chapters.NOTEBOOKS}
 RULES = [
     pytest.param(path, rule, id=f"{path.stem}-{rule.__name__}")
-    for path in CHAPTERS
+    for path in [*CHAPTERS, *IN_THE_APPENDIX]
     for rule in rules_for(NOTEBOOKS[path])
 ]
 
@@ -51,13 +52,13 @@ def notebook(path):
 
 @pytest.fixture(params=NOTEBOOKS, ids=lambda path: path.stem)
 def page(request):
-    """A chapter's path, or that of One evening."""
+    """The path of a chapter, or of a notebook without a number."""
     return request.param
 
 
 @pytest.fixture
 def every(page):
-    """A chapter, or One evening."""
+    """A chapter, or a notebook without a number."""
     return NOTEBOOKS[page]
 
 
@@ -212,8 +213,8 @@ def test_numbers_that_are_named_exist(path, notebook):
             assert number in kinds[kind.lower()], f"{kind} {number}"
 
 
-def test_each_claim_is_made_where_it_stands(notebook):
-    for cell in code_cells(notebook)[1:]:
+def test_each_claim_is_made_where_it_stands(every):
+    for cell in code_cells(every)[1:]:
         made = [claim.text for claim in claims_of(cell.outputs)]
         for call in claim_calls(cell):
             if isinstance(call.args[0], ast.Constant):
@@ -228,13 +229,13 @@ def claimed(path):
 
 
 def test_no_claim_is_made_twice():
-    anchors = [made.anchor for path in CHAPTERS for made in claimed(path)]
+    anchors = [made.anchor for path in NOTEBOOKS for made in claimed(path)]
     assert len(set(anchors)) == len(anchors) > 0
 
 
 def test_the_ledger_lists_every_claim_once_and_nothing_else():
     page = LEDGER.read_text(encoding="utf-8")
-    row = r"^\| \d+\.\d+ \| \[.+\]\(#(claim-[a-z0-9-]+)\) \| .+ \|$"
+    row = r"^\| (?:\d+\.)?\d+ \| \[.+\]\(#(claim-[a-z0-9-]+)\) \| .+ \|$"
     linked = re.findall(row, page, flags=re.M)
-    assert linked == [made.anchor for path in CHAPTERS for made in claimed(path)]
-    assert page == ledger(CHAPTERS), "the ledger is out of date: run make chapters"
+    assert linked == [made.anchor for path in NOTEBOOKS for made in claimed(path)]
+    assert page == ledger(list(NOTEBOOKS)), "the ledger is out of date: run make chapters"

@@ -10,7 +10,7 @@ import nbformat
 import pytest
 import torch
 
-from tools.chapters import CHAPTERS, ROOT, code_cells
+from tools.chapters import NOTEBOOKS, ROOT, code_cells
 from transformer.masks import padding_mask
 from transformer_book.experiments.imports import python_of_cell
 
@@ -34,7 +34,7 @@ def test_no_function_is_longer_than_40_lines(module):
     assert [(n, name) for n, name in lines if n > 40] == []
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_chapter_shows_or_imports_a_private_name(path):
     private = []
     for cell in code_cells(nbformat.read(path, as_version=4)):

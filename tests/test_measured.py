@@ -13,7 +13,7 @@ import nbformat
 import pytest
 
 from tests.measured import NUMBER
-from tools.chapters import CHAPTERS, ROOT, code_cells
+from tools.chapters import NOTEBOOKS, ROOT, code_cells
 from transformer_book.claims import Claim, claims_of
 
 # what is stored, and what the cell prints now
@@ -81,7 +81,7 @@ def misused(notebook):
             yield f"{cell.id}: states a factor above 1 for no number, or none above 1"
 
 
-@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_the_sign_stands_before_measured_numbers_and_nowhere_else(path):
     assert list(misused(nbformat.read(path, as_version=4))) == []
 

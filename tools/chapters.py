@@ -31,7 +31,9 @@ from transformer_book.experiments.imports import files_behind, imports_of_cell
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
-NOTEBOOKS = [*CHAPTERS[:1], PAGE, *CHAPTERS[1:]]  # as a reader meets them: with One evening
+# Notebooks without a number, in the order of the contents: after chapter 0, and in the appendix.
+IN_THE_APPENDIX = [ROOT / "chapters" / name for name in ("the_text_is_bad.ipynb",)]
+NOTEBOOKS = [*CHAPTERS[:1], PAGE, *CHAPTERS[1:], *IN_THE_APPENDIX]  # as a reader meets them
 PACKAGES = ("transformer", "transformer_book")  # what a chapter's outputs are made from
 LEDGER = ROOT / "appendix" / "ledger.md"
 METADATA = {
@@ -191,7 +193,7 @@ def save(notebook: NotebookNode, path: Path) -> None:
 
 
 def save_ledger() -> None:
-    replace_file(LEDGER, ledger(CHAPTERS))
+    replace_file(LEDGER, ledger(NOTEBOOKS))
 
 
 def main(arguments: list[str] | None = None) -> int:

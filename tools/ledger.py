@@ -50,8 +50,9 @@ def ledger(paths: list[Path]) -> str:
 def _section(notebook: NotebookNode) -> Iterator[str]:
     if not claims(notebook):
         return
-    chapter = title(notebook).partition(".")[0]
-    yield f"\n## Chapter {title(notebook)}\n\n| no. | claim | kind |\n|---|---|---|\n"
+    numbered = re.match(r"(\d+\.) ", title(notebook))
+    chapter, kind = (numbered[1], "Chapter ") if numbered else ("", "")
+    yield f"\n## {kind}{title(notebook)}\n\n| no. | claim | kind |\n|---|---|---|\n"
     for number, made in enumerate(claims(notebook), start=1):
         words = re.sub(r"([\\`*_{}\[\]<>|$])", r"\\\1", made.text)  # what Markdown would read
-        yield f"| {chapter}.{number} | [{words}](#{made.anchor}) | {made.description} |\n"
+        yield f"| {chapter}{number} | [{words}](#{made.anchor}) | {made.description} |\n"
