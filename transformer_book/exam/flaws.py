@@ -1,0 +1,173 @@
+"""What people get wrong in layers and in the model, done to the package's own on purpose.
+
+Each flaw has what to say of it. One that gives the reader's numbers is the reader's.
+"""
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from transformer.layers import FeedForward, Residual
+from transformer.model import DecoderLayer, EncoderLayer, Transformer
+
+Change = Callable[[nn.Module], None]
+Sublayer = Callable[[Tensor], Tensor]
+WHERE = {
+    EncoderLayer: ("self-attention", "the feed-forward network"),
+    DecoderLayer: ("self-attention", "the look at the memory", "the feed-forward network"),
+}
+
+
+def layer_flaws(layer: EncoderLayer | DecoderLayer) -> Iterator[tuple[str, nn.Module]]:
+    """Copies of ``layer`` with one flaw each, beside what to say of it."""
+    names = WHERE[type(layer)]
+    for said, how in SUMS.items():
+        everywhere = copy.deepcopy(layer)
+        _change_sums(everywhere, range(len(names)), how)
+        yield said.format("the sub-layers"), everywhere
+        for i, name in enumerate(names):
+            changed = copy.deepcopy(layer)
+            _change_sums(changed, (i,), how)
+            yield said.format(name), changed
+    for said, change in CHANGES.items():
+        changed = copy.deepcopy(layer)
+        change(changed)
+        yield said, changed
+
+
+def _change_sums(layer: nn.Module, which: Iterator[int] | range | tuple[int, ...], how) -> None:  # type: ignore[no-untyped-def]
+    residuals = [m for m in layer.modules() if isinstance(m, Residual)]
+    for i in which:
+        residual = residuals[i]
+        residual.forward = partial(how, residual.norm, residual.pre)  # type: ignore[method-assign]
+
+
+def _nothing_added(norm: nn.Module, pre: bool, x: Tensor, sublayer: Sublayer) -> Tensor:
+    return sublayer(norm(x)) if pre else norm(sublayer(x))
+
+
+def _normed_added(norm: nn.Module, pre: bool, x: Tensor, sublayer: Sublayer) -> Tensor:
+    return norm(x) + sublayer(norm(x))
+
+
+def _norm_of_the_answer(norm: nn.Module, pre: bool, x: Tensor, sublayer: Sublayer) -> Tensor:
+    return x + norm(sublayer(x))
+
+
+def _no_norm(norm: nn.Module, pre: bool, x: Tensor, sublayer: Sublayer) -> Tensor:
+    return x + sublayer(x)
+
+
+def _norm_beside(norm: nn.Module, pre: bool, x: Tensor, sublayer: Sublayer) -> Tensor:
+    return norm(x) + sublayer(x)
+
+
+SUMS = {
+    "around {0} the plus sign is missing: x + … (section 7.2)": _nothing_added,
+    "at {0} you add the normed rows; add x as it came in (section 7.4)": _normed_added,
+    "at {0} the norm is taken of the answer; take it of the whole sum, or of what goes in "
+    "(section 7.4)": _norm_of_the_answer,
+    "at {0} the norm is made, but not used (section 7.3)": _no_norm,
+    "at {0} the norm is taken of x before the sum, and the sub-layer does not get it "
+    "(section 7.4)": _norm_beside,
+}
+
+
+def _norms(how: Callable[[nn.Module, Tensor], Tensor]) -> Change:
+    def change(layer: nn.Module) -> None:
+        for residual in (m for m in layer.modules() if isinstance(m, Residual)):
+            residual.norm.forward = partial(how, residual.norm)  # type: ignore[method-assign]
+
+    return change
+
+
+def _over(dim: int | tuple[int, ...], norm: nn.Module, x: Tensor, *, n: int = 0) -> Tensor:
+    spread = x.var(dim, correction=n, keepdim=True)
+    normed = (x - x.mean(dim, keepdim=True)) / (spread + 1e-5).sqrt()
+    return normed * norm.weight + norm.bias
+
+
+def _bend(activation: Callable[[Tensor], Tensor]) -> Change:
+    def change(layer: nn.Module) -> None:
+        for network in (m for m in layer.modules() if isinstance(m, FeedForward)):
+            network.activation = activation
+
+    return change
+
+
+CHANGES: dict[str, Change] = {
+    "the norm runs over the places; take mean and variance over the features of each place, "
+    "dim=-1 (section 7.3)": _norms(partial(_over, 1)),
+    "the norm runs over places and features at once; take it for each place alone, dim=-1 "
+    "(section 7.3)": _norms(partial(_over, (1, 2))),
+    "the variance divides by d_model - 1; in a LayerNorm it divides by d_model (section 7.3)": (
+        _norms(partial(_over, -1, n=1))
+    ),
+    "the norm does not take the mean away (section 7.3)": _norms(
+        lambda norm, x: F.rms_norm(x, x.shape[-1:], norm.weight) + norm.bias
+    ),
+    "nothing bends between W_1 and W_2; ReLU belongs there (section 7.5)": _bend(lambda x: x),
+    "GELU stands where the paper has ReLU (section 7.5)": _bend(F.gelu),
+    "tanh stands where the paper has ReLU (section 7.5)": _bend(torch.tanh),
+}
+
+
+def _scale(factor: float, which: str = "st") -> Change:
+    def change(model: nn.Module) -> None:
+        if "s" in which:
+            model.src_embedding.scale *= factor
+        if "t" in which:
+            model.tgt_embedding.scale *= factor
+
+    return change
+
+
+def _places(which: str, factor: float) -> Change:
+    def change(model: nn.Module) -> None:
+        for name in which.split():
+            embedding = getattr(model, f"{name}_embedding")
+            embedding.positions.table = embedding.positions.table * factor
+
+    return change
+
+
+def _without_norm(name: str) -> Change:
+    def change(model: nn.Module) -> None:
+        getattr(model, name).norm = nn.Identity()
+
+    return change
+
+
+def _words_for_memory(model: nn.Module) -> None:
+    model.encoder.forward = lambda x, mask: x
+
+
+def model_flaws(model: Transformer) -> Iterator[tuple[str, nn.Module]]:
+    """Copies of ``model`` with one flaw each, beside what to say of it."""
+    root = math.sqrt(model.config.d_model)
+    changes: dict[str, Change] = {
+        "the rows of the embeddings are not multiplied by √d_model (section 8.1)": _scale(1 / root),
+        "the rows of the source are not multiplied by √d_model (section 8.1)": _scale(1 / root, "s"),
+        "the rows of the target are not multiplied by √d_model (section 8.1)": _scale(1 / root, "t"),
+        "the rows are divided by √d_model; multiply (section 8.1)": _scale(1 / root**2),
+        "the rows are multiplied by d_model; its root is enough (section 8.1)": _scale(root),
+        "√d_model multiplies the positions, too; multiply the rows, then add (section 8.1)": (
+            _places("src tgt", root)
+        ),
+        "the words of the source have no positions (section 6.1)": _places("src", 0.0),
+        "the words of the target have no positions (section 6.1)": _places("tgt", 0.0),
+        "no word has its position (section 6.1)": _places("src tgt", 0.0),
+        "the decoder looks at the embedded source; give it what the encoder made of it "
+        "(section 8.3)": _words_for_memory,
+        "the last norm of the encoder is not used (section 7.4)": _without_norm("encoder"),
+        "the last norm of the decoder is not used (section 7.4)": _without_norm("decoder"),
+    }
+    for said, change in changes.items():
+        changed = copy.deepcopy(model)
+        change(changed)
+        yield said, changed

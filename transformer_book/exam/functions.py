@@ -1,0 +1,212 @@
+"""The parts that are functions of tensors: attention, masks, positions, the loss."""
+
+import math
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from transformer.attention import attention
+from transformer.data.tokens import PAD_ID
+from transformer.masks import causal_mask, padding_mask
+from transformer.positional import sinusoidal_encoding
+from transformer.training.objective import count_labels, smoothed_cross_entropy
+from transformer_book.exam.marks import Mine, Wrong, compared
+
+
+def ask_attention(mine: Mine) -> str:
+    draw = torch.Generator().manual_seed(0)
+
+    def whole(*shape: int) -> Tensor:
+        return torch.randint(-2, 3, shape, generator=draw).float()
+
+    one, two = torch.tensor([[2.0, 0, 0, 0]]), torch.tensor([[2.0, 0, 0, 0], [0, 0, 0, 0]])
+    v = torch.tensor([[1.0], [0.0]])
+    inputs = [
+        (one, two, v, None),
+        (one, two, v, torch.tensor([[True, False]])),
+        (
+            whole(2, 4),
+            whole(3, 4),
+            whole(3, 2),
+            torch.tensor([[True, False, True], [True, True, False]]),
+        ),
+        (-9 * whole(2, 9), 9 * whole(5, 9), whole(5, 3), torch.arange(5).expand(2, 5) > 1),
+        (whole(3, 4, 9), whole(3, 5, 9), whole(3, 5, 7), torch.rand(3, 1, 5, generator=draw) > 0.4),
+        (
+            whole(2, 3, 4, 9),
+            whole(2, 3, 6, 9),
+            whole(2, 3, 6, 5),
+            torch.ones(4, 6, dtype=torch.bool).tril(),
+        ),
+    ]
+    mistakes = {
+        "the scores are not divided by √d_k (section 4.1)": _softly(scale=lambda d: 1.0),
+        "divide by √d_k, not by d_k itself (section 4.1)": _softly(scale=lambda d: 1 / d),
+        "the softmax runs over the queries; over the keys, dim=-1, each query's weights add up "
+        "to one (section 3.7)": _softly(dim=-2),
+        "the mask is read the other way round: True means that the query may look (section 4.4)": (
+            _softly(see=lambda mask: ~mask)
+        ),
+        "the mask is not used (section 4.4)": _softly(see=torch.ones_like),
+        "the mask comes after the softmax, when hidden keys have already taken their share "
+        "(section 4.4)": _softly(after=True),
+        "a hidden key gets the score 0, but 0 is a score like any other; it has to be -inf "
+        "(section 4.4)": _softly(fill=0.0),
+    }
+    return compared("attention", attention, mine.get("attention", *"qkvm"), inputs, mistakes)
+
+
+def _softly(
+    scale: Callable[[int], float] = lambda d: d**-0.5,
+    dim: int = -1,
+    see: Callable[[Tensor], Tensor] = lambda mask: mask,
+    after: bool = False,
+    fill: float = -math.inf,
+) -> Callable:
+    """Attention with one thing done wrongly."""
+
+    def wrong(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+        scores = q @ k.mT * scale(q.size(-1))
+        mask = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask
+        mask = see(mask) if mask.shape != scores.shape or not mask.all() else mask
+        if after:
+            return (scores.softmax(dim) * mask) @ v
+        return scores.masked_fill(~mask, fill).softmax(dim) @ v
+
+    return wrong
+
+
+def ask_causal_mask(mine: Mine) -> str:
+    own = mine.get("causal_mask", "T")
+    front = _axes_in_front(mine.call("causal_mask(2)", own, 2), 2)
+
+    def right(T: int) -> Tensor:
+        return causal_mask(T)[(None,) * front]
+
+    mistakes: dict[str, Callable] = {
+        "it hides the past and shows the future: tril keeps what is below the diagonal "
+        "(section 4.4)": lambda T: right(T).mT,
+        "a place may look at itself, so the diagonal is True (section 4.4)": lambda T: (
+            right(T).mT.logical_not()
+        ),
+        "True means that the query may look, and yours says where it may not (section 4.4)": (
+            lambda T: ~right(T)
+        ),
+        "it hides nothing (section 4.4)": lambda T: torch.ones_like(right(T)),
+        "a mask holds True and False here; keep 0 and -inf for the scores (section 4.4)": lambda T: (
+            torch.zeros(right(T).shape).masked_fill(~right(T), -math.inf)
+        ),
+    }
+    return compared("causal_mask", right, own, [(T,) for T in (1, 2, 3, 5, 9)], mistakes)
+
+
+def ask_padding_mask(mine: Mine) -> str:
+    own = mine.get("padding_mask", "tokens")
+    inputs = [([[7, 0]],), ([[1, 5, 2]],), ([[4, 2, 0], [5, 6, 2]],), ([[5, 2, 0, 0]] * 3,)]
+    tensors = [(torch.tensor(rows),) for (rows,) in inputs]
+    got = mine.call("padding_mask(tokens)", own, tensors[2][0])
+    if isinstance(got, Tensor) and got.shape == (2, 3):
+        look = "Give it an axis between, (B, 1, S): with (B, S) the rows would count as queries."
+        raise Wrong(
+            "for tokens of shape (B, S) the mask has the same shape, and scores are (B, T, S)",
+            f"{look} (section 4.4)",
+        )
+    axes = 1 + (_axes_in_front(got, 2) == 2)
+
+    def right(tokens: Tensor) -> Tensor:
+        return padding_mask(tokens).squeeze(1) if axes == 1 else padding_mask(tokens)
+
+    mistakes: dict[str, Callable] = {
+        "True means that there is a word to look at, and yours says where there is none "
+        "(section 4.4)": lambda tokens: ~right(tokens),
+        "<bos> and <eos>, which are 1 and 2, are words like any other; only 0 is padding "
+        "(section 4.4)": lambda tokens: right(tokens) & right(tokens.clamp(min=2) - 2),
+        "it hides nothing (section 4.4)": lambda tokens: torch.ones_like(right(tokens)),
+    }
+    return compared("padding_mask", right, own, tensors, mistakes)
+
+
+def _axes_in_front(got: object, n_axes: int) -> int:
+    """How many axes of length one a mask has before its last two: 0, 1 or 2."""
+    return min(max(got.dim() - n_axes, 0), 2) if isinstance(got, Tensor) else 0
+
+
+def ask_positions(mine: Mine) -> str:
+    def waves(T: int, d_model: int, power: float = 1.0, first: int = 0) -> tuple[Tensor, Tensor]:
+        speeds = 10_000 ** (-power * torch.arange(0, d_model, 2) / d_model)
+        angles = (torch.arange(T) + first)[:, None] * speeds
+        return angles.sin(), angles.cos()
+
+    def woven(a: Tensor, b: Tensor) -> Tensor:
+        return torch.stack([a, b], dim=-1).flatten(1)
+
+    mistakes = {
+        "sines and cosines take turns along a row; yours are all sines, then all cosines "
+        "(section 6.2)": lambda T, d: torch.cat(waves(T, d), dim=-1),
+        "each pair begins with the sine (section 6.2)": lambda T, d: woven(*waves(T, d)[::-1]),
+        "the first place is number 0 (section 6.2)": lambda T, d: woven(*waves(T, d, first=1)),
+        "the exponent of pair i is 2i / d_model; yours is half or twice that (section 6.2)": (
+            lambda T, d: woven(*waves(T, d, power=2.0))
+        ),
+        "the exponent of pair i is 2i / d_model, and yours is i / d_model (section 6.2)": (
+            lambda T, d: woven(*waves(T, d, power=0.5))
+        ),
+    }
+    inputs = [(1, 2), (2, 4), (3, 6), (50, 16)]
+    own = mine.get("positions", "T", "d_model")
+    return compared("positions", sinusoidal_encoding, own, inputs, mistakes)
+
+
+def book_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """The mean loss of the words, in nats."""
+    total = smoothed_cross_entropy(logits, labels, smoothing=0.0, pad_id=PAD_ID)
+    return total / count_labels(labels, pad_id=PAD_ID)
+
+
+def each_loss(logits: Tensor, labels: Tensor) -> Tensor:
+    """The loss at each place, the padding included."""
+    return F.cross_entropy(logits.transpose(1, 2), labels, reduction="none")
+
+
+def ask_loss(mine: Mine) -> str:
+    draw = torch.Generator().manual_seed(0)
+    own = mine.get("loss", "logits", "labels")
+
+    def logits(*shape: int) -> Tensor:
+        return torch.randint(-2, 3, shape, generator=draw).float()
+
+    inputs = [
+        (torch.tensor([[[0.0, 0, 2]]]), torch.tensor([[2]])),
+        (logits(1, 2, 3), torch.tensor([[2, 0]])),
+        (logits(2, 3, 4), torch.tensor([[3, 1, 2], [2, 0, 0]])),
+        (logits(3, 5, 7), torch.tensor([[6, 4, 2, 0, 0], [5, 2, 0, 0, 0], [3, 3, 4, 5, 2]])),
+    ]
+    mistakes = {
+        "padding counts as a word to be guessed; labels of 0 are to be left out (section 9.1)": (
+            lambda x, y: each_loss(x, y).mean()
+        ),
+        "padding is left out of the sum, but counted when you divide (section 9.1)": (
+            lambda x, y: (each_loss(x, y) * (y != 0)).mean()
+        ),
+        "this is the sum over the words, and their mean is wanted (section 9.1)": (
+            lambda x, y: (each_loss(x, y) * (y != 0)).sum()
+        ),
+        "each sentence counts alike, and each word should, so divide once by the number of words "
+        "(section 9.1)": lambda x, y: (
+            ((each_loss(x, y) * (y != 0)).sum(1) / (y != 0).sum(1)).mean()
+        ),
+        "there are two softmaxes, for cross_entropy has one of its own and wants the logits "
+        "(section 9.1)": lambda x, y: book_loss(x.softmax(-1), y),
+        "the sign is the wrong way round: good guesses should cost little (section 9.1)": (
+            lambda x, y: -book_loss(x, y)
+        ),
+    }
+    said = compared("loss", book_loss, own, inputs, mistakes)
+    scores = logits(1, 2, 3).requires_grad_()
+    got = mine.call("loss(logits, labels)", own, scores, torch.tensor([[2, 1]]))
+    if not isinstance(got, Tensor) or not got.requires_grad:
+        look = "Return the tensor itself, without .item() or .detach() (section 9.2)"
+        raise Wrong("the loss is a plain number, from which no gradient can flow back", look)
+    return said

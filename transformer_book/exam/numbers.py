@@ -1,0 +1,139 @@
+"""The whole model beside the package's, with the reader's weights in it."""
+
+from collections.abc import Iterator
+from itertools import permutations
+
+import torch
+from torch import Tensor, nn
+
+from transformer.layers import LayerNorm
+from transformer.model import DecoderLayer, EncoderLayer
+from transformer.model import Transformer as Book
+from transformer_book.exam.copying import (
+    SIZES,
+    LayerParts,
+    Norm,
+    UnreadableError,
+    config,
+    copy_norm,
+    norms_of,
+)
+from transformer_book.exam.flaws import model_flaws
+from transformer_book.exam.heads import PROPERTIES_ONLY, WITH_YOUR_WEIGHTS
+from transformer_book.exam.layers import (
+    DECODER,
+    ENCODER,
+    ask_decoder_layer,
+    ask_encoder_layer,
+    kind_of_layer,
+)
+from transformer_book.exam.marks import Mine, NotThereYet, Wrong, far
+from transformer_book.exam.whole import N_SRC, N_TGT, Model
+
+N_LAYERS = 2
+SRC = [[4, 5, 6, 2], [7, 8, 2, 0]]
+TGT = [[1, 4, 5], [1, 6, 0]]
+
+
+class Parts:
+    """What the reader's model is made of. Raises UnreadableError where that is unclear."""
+
+    def __init__(self, mine: Mine, own: nn.Module):
+        for name, ask in ((ENCODER, ask_encoder_layer), (DECODER, ask_decoder_layer)):
+            if not mine.has(name):
+                raise UnreadableError(f"which of its parameters is which without {name}")
+            if name not in mine.known:
+                ask(mine)
+            if mine.known[name] is None:
+                raise UnreadableError(f"the weights of your {name}")
+        self.how = {EncoderLayer: mine.known[ENCODER], DecoderLayer: mine.known[DECODER]}
+        self.layers: dict[type, list[LayerParts]] = {}
+        inside: set[int] = set()
+        for kind in self.how:
+            found = [m for m in own.modules() if type(m) is kind_of_layer(mine, kind.__name__)]
+            if len(found) != N_LAYERS:
+                raise UnreadableError(f"its {kind.__name__}s")
+            inside |= {id(p) for each in found for p in each.parameters()}
+            self.layers[kind] = [LayerParts(mine, each, kind) for each in found]
+        if len({how.norm for how in self.how.values()}) > 1:
+            raise Wrong("the encoder is pre-LN and the decoder post-LN, or the other way round")
+        self.norms = norms_of(own, inside)
+        rest = [p.detach() for p in own.parameters() if id(p) not in inside]
+        self.src = _only([p for p in rest if p.shape == (N_SRC, SIZES["d_model"])])
+        shapes = ((N_TGT, SIZES["d_model"]), (SIZES["d_model"], N_TGT))
+        self.tgt = [p for p in rest if p.shape in shapes]
+        self.bias = next((p for p in rest if p.shape == (N_TGT,)), None)
+        self.norms = [n for n in self.norms if n.gain.shape == (SIZES["d_model"],)]
+        if not 1 <= len(self.tgt) <= 2 or len(self.norms) > 2:
+            raise UnreadableError("the parameters besides its layers")
+
+    def books(self) -> Iterator[tuple[Book, bool]]:
+        """The package's model with these parts in every order, and whether it has last norms."""
+        pre = self.how[EncoderLayer].norm
+        lasts: list[tuple[Norm | None, ...]] = list(permutations([*self.norms, None, None], 2))
+        lasts = [each for each in lasts if sum(n is not None for n in each) == len(self.norms)]
+        for tables in permutations(self.tgt) if len(self.tgt) == 2 else [self.tgt * 2]:
+            for last in lasts[: 2 if len(self.norms) else 1]:
+                book = Book(config(pre, N_LAYERS, N_SRC, N_TGT)).eval()
+                self._copy(book, tables, last)
+                yield book, None not in last
+
+    @torch.no_grad()
+    def _copy(self, book: Book, tables: tuple[Tensor, ...] | list[Tensor], last: tuple) -> None:
+        book.src_embedding.tokens.weight.copy_(self.src)
+        for target, table in zip((book.tgt_embedding.tokens, book.output), tables, strict=True):
+            target.weight.copy_(table if table.size(0) == N_TGT else table.T)
+        for stack, kind in ((book.encoder, EncoderLayer), (book.decoder, DecoderLayer)):
+            for layer, parts in zip(stack.layers, self.layers[kind], strict=True):
+                parts.copy_to(layer, self.how[kind])
+        for stack, norm in zip((book.encoder, book.decoder), last, strict=True):
+            stack.norm = nn.Identity() if norm is None else LayerNorm(SIZES["d_model"])
+            if norm is not None:
+                copy_norm(stack.norm, norm)
+
+    def logits(self, book: nn.Module) -> Tensor:
+        logits = book(torch.tensor(SRC), torch.tensor(TGT))
+        return logits if self.bias is None else logits + self.bias
+
+
+def _only(found: list[Tensor]) -> Tensor:
+    if len(found) != 1:
+        raise UnreadableError("which is the table of the source")
+    return found[0]
+
+
+@torch.no_grad()
+def ask_numbers(mine: Mine) -> str:
+    model = Model(mine)
+    words = torch.tensor(TGT) != 0  # where padding asks, the answers mean nothing
+    try:
+        parts = Parts(mine, model.module)
+    except UnreadableError:
+        return PROPERTIES_ONLY
+    except Wrong:
+        raise NotThereYet("waits until the layers are right") from None
+    own = model(SRC, TGT)
+    first = None
+    for book, has_last_norms in parts.books():
+        answers = parts.logits(book)
+        first = answers if first is None else first
+        if far(answers[words], own[words]):
+            continue
+        if parts.how[EncoderLayer].norm == "pre" and not has_last_norms:
+            look = "In pre-LN nothing norms the last sum, so each stack ends with a norm"
+            raise Wrong("right but for the last norm of each stack", f"{look} (section 7.4)")
+        return WITH_YOUR_WEIGHTS
+    said = (
+        f"Look at this: {said}"
+        for book, _ in parts.books()
+        for said, flawed in model_flaws(book)
+        if not far(parts.logits(flawed)[words], own[words])
+    )
+    raise Wrong(
+        "with your weights in it, the book's model gives other numbers",
+        next(said, "The layers are right, so look at what goes into them and comes out (8.1, 8.4)"),
+        src=SRC[0],
+        tgt=TGT[0],
+        first_logits_expected=first[0, 0] if first is not None else "",
+        you_gave=own[0, 0],
+    )

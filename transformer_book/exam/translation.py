@@ -1,0 +1,111 @@
+"""The end of the exam: the reader's model learns the book's little corpus, and translates."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer.data.batches import BucketedBatches, pad
+from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
+from transformer.training.objective import linear_schedule
+from transformer_book.exam.marks import Mine, NotThereYet, Wrong, module_of
+from transformer_book.exam.whole import NAME
+from transformer_book.exam.writing import book_step
+from transformer_book.translator import SENTENCES, corpus
+
+SIZES = {"d_model": 64, "n_heads": 4, "n_layers": 2, "d_ff": 128}
+N_STEPS, RATE, BATCH = 800, 0.005, 32
+N_TEST, MAX_LEN = 200, 24
+ENOUGH = 0.5  # of the new sentences, without a fault
+SECONDS = 240.0  # after which the training ends, whatever it has learnt
+
+
+def ask_translation(mine: Mine, tell: Callable[[str], None] = lambda line: None) -> str:
+    """Trains, tells how it goes, and lets the file translate."""
+    sizes = {"src_vocab": len(corpus().english), "tgt_vocab": len(corpus().french)} | SIZES
+    torch.manual_seed(3)
+    model = module_of(mine, NAME, sizes, ("src", "tgt"))
+    step = _own_or_books(mine, "train_step", book_step, tell)
+    decode = _own_or_books(mine, "greedy_decode", book_decode, tell)
+    losses = _train(mine, model, step, tell)
+    model.eval()
+    written = _written(mine, decode, model, [s.split() for s in SENTENCES])
+    for source, target in zip(SENTENCES, written, strict=True):
+        tell(f"  {source} → {target}")
+    pairs = corpus().test[:N_TEST]
+    answers = _written(mine, decode, model, [pair.source for pair in pairs])
+    right = [a == " ".join(pair.target) for a, pair in zip(answers, pairs, strict=True)]
+    share = sum(right) / len(right)
+    if share < ENOUGH:
+        look = "A low loss and bad French is a leak, or greedy_decode feeding back another word"
+        if losses[-1] > 1:
+            look = "The loss has hardly fallen: is every parameter found, and the start small?"
+        first = right.index(False)
+        raise Wrong(
+            f"it gets ≈ {100 * share:.0f} % of {N_TEST} new sentences right; {100 * ENOUGH:.0f} % "
+            "or more is usual",
+            f"{look} (section 9.3)",
+            source=" ".join(pairs[first].source),
+            expected=" ".join(pairs[first].target),
+            it_writes=answers[first],
+        )
+    return f"of {N_TEST} new sentences it translates ≈ {100 * share:.0f} % without a fault"
+
+
+def _own_or_books(mine: Mine, name: str, books: Callable, tell: Callable[[str], None]) -> Any:
+    if mine.has(name):
+        return mine.get(name)
+    tell(f"  (You have no {name} yet, so it takes the book's.)")
+    return books
+
+
+def _train(mine: Mine, model: nn.Module, step: Callable, tell: Callable[[str], None]) -> list[float]:
+    """The loss of each step, in nats."""
+    batches = BucketedBatches(corpus().examples, batch_size=BATCH, seed=0)
+    rate_of = linear_schedule(RATE, warmup=50, n_steps=N_STEPS)  # which counts from 1
+    adam = torch.optim.Adam(model.parameters())
+    losses: list[float] = []
+    start = time.monotonic()
+    model.train()
+    for number in range(N_STEPS):
+        adam.param_groups[0]["lr"] = rate_of(number + 1)
+        batch = batches(number)
+        try:
+            losses.append(float(step(model, adam, batch.src, batch.tgt)))
+        except Exception as error:  # the reader's, whatever it is: it is told
+            what = f"in step {number} of the training: your code stopped{mine.where(error)}"
+            raise Wrong(what) from error
+        if number % (N_STEPS // 4) == 0:
+            tell(f"  step {number}: loss ≈ {losses[-1]:.2f}")
+        if time.monotonic() - start > SECONDS:
+            tell(f"  (After {SECONDS:.0f} seconds the training ends here, at step {number}.)")
+            break
+    return losses
+
+
+@torch.no_grad()
+def book_decode(model: nn.Module, src: Tensor, max_len: int) -> Tensor:
+    """The likeliest word at each step."""
+    tgt = torch.full((len(src), 1), BOS_ID)
+    for _ in range(max_len):
+        tgt = torch.cat([tgt, model(src, tgt)[:, -1].argmax(-1, keepdim=True)], dim=1)
+    return tgt[:, 1:]
+
+
+def _written(mine: Mine, decode: Callable, model: nn.Module, sentences: list) -> list[str]:
+    src = pad([[*corpus().english.encode(words), EOS_ID] for words in sentences])
+    try:
+        with torch.no_grad():
+            rows = decode(model, src, MAX_LEN).tolist()
+    except Exception as error:  # the reader's, whatever it is: it is told
+        raise Wrong(f"greedy_decode: your code stopped{mine.where(error)}") from error
+    ends = [[*row, EOS_ID].index(EOS_ID) for row in rows]
+    return [
+        corpus().french.decode([i for i in row[:end] if i != PAD_ID])
+        for row, end in zip(rows, ends, strict=True)
+    ]
+
+
+__all__ = ["NotThereYet", "ask_translation"]

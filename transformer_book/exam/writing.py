@@ -1,0 +1,198 @@
+"""A step of training and greedy decoding, each with a small model whose answers are known."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
+from transformer_book.exam.functions import book_loss, each_loss
+from transformer_book.exam.marks import Mine, NotThereYet, Wrong, compared, far
+
+SRC = torch.tensor([[4, 2, 0], [5, 3, 2]])
+TGT = torch.tensor([[1, 3, 2, 0], [1, 4, 3, 2]])
+MORE = torch.tensor([[1, 4, 2, 0], [1, 4, 4, 2]])
+RATE = 0.5
+
+
+class Watched(nn.Module):
+    """Logits from a table; it keeps which targets it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        draw = torch.Generator().manual_seed(0)
+        self.table = nn.Parameter(torch.randn(6, 5, generator=draw) * 0.3)
+        self.given: list[tuple[Tensor, Tensor]] = []
+
+    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
+        self.given.append((src.clone(), tgt.clone()))
+        return self.table[tgt] + 0.1 * self.table[src].mean(1, keepdim=True)
+
+
+def book_step(model: nn.Module, optimizer: torch.optim.Optimizer, src: Tensor, tgt: Tensor) -> float:
+    """One update, and the loss before it."""
+    loss = book_loss(model(src, tgt[:, :-1]), tgt[:, 1:])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    return loss.item()
+
+
+def ask_train_step(mine: Mine) -> str:
+    step = mine.get("train_step", "model", "optimizer", "src", "tgt")
+    own, book = Watched(), Watched()
+    own_sgd, book_sgd = (torch.optim.SGD(m.parameters(), lr=RATE) for m in (own, book))
+    before = own.table.detach().clone()
+    got = mine.call("train_step", step, own, own_sgd, SRC, TGT)
+    right = book_step(book, book_sgd, SRC, TGT)
+    _what_it_was_given(own)
+    _what_it_gave_back(got, right, before)
+    if not far(own.table, before, 1e-6):
+        look = "A step is loss.backward(), then optimizer.step() (section 9.2)"
+        raise Wrong("after the step the model's numbers are what they were", look)
+    if far(own.table, book.table, 1e-4):
+        look = "One loss.backward(), one optimizer.step(), and nothing else (section 9.2)"
+        if not far(2 * before - own.table, book.table, 1e-4):
+            look = "It went the wrong way: is the loss multiplied by -1? (section 9.1)"
+        raise Wrong("the loss is right, but the step goes elsewhere than down its gradient", look)
+    for _ in range(2):
+        mine.call("train_step", step, own, own_sgd, SRC, MORE)
+        book_step(book, book_sgd, SRC, MORE)
+    if far(own.table, book.table, 1e-4):
+        look = "backward() adds to the gradients that are there; optimizer.zero_grad() comes first"
+        raise Wrong(
+            "the first step is right, and those after it are too long", f"{look} (section 9.2)"
+        )
+    return "three steps go where the book's go"
+
+
+def _what_it_was_given(own: Watched) -> None:
+    if not own.given:
+        raise Wrong("the model is never called", "It starts with model(src, …) (section 9.2)")
+    src, tgt = own.given[0]
+    if src.shape == TGT.shape or not torch.equal(src, SRC):
+        raise Wrong("the model does not get src as its first argument", expected=SRC, it_got=src)
+    if torch.equal(tgt, TGT[:, :-1]):
+        return
+    look = "It reads <bos> and the words, and is to say the words and <eos>: tgt[:, :-1]"
+    raise Wrong(
+        "the model does not get all but the last column of tgt", f"{look} (section 9.1)",
+        tgt=TGT, expected=TGT[:, :-1], it_got=tgt,
+    )  # fmt: skip
+
+
+def _what_it_gave_back(got: object, right: float, table: Tensor) -> None:
+    number = got.detach() if isinstance(got, Tensor) else got
+    if isinstance(number, Tensor) and number.numel() == 1:
+        number = number.item()
+    if not isinstance(number, int | float) or isinstance(number, bool):
+        raise Wrong(f"train_step gives a {type(got).__name__}; the loss is wanted, a number")
+    if abs(number - right) < 1e-4:
+        return
+    new = Watched()
+    with torch.no_grad():
+        logits = new(SRC, TGT[:, :-1])
+        wrongly = {
+            "the labels are what the model has read; they are one word further, tgt[:, 1:]": (
+                book_loss(logits, TGT[:, :-1])
+            ),
+            "padding counts as a word in the loss": each_loss(logits, TGT[:, 1:]).mean(),
+            "the loss is summed; its mean over the words is wanted": (
+                book_loss(logits, TGT[:, 1:]) * (TGT[:, 1:] != PAD_ID).sum()
+            ),
+        }
+    looks = [
+        f"Look at this: {said} (section 9.1)"
+        for said, value in wrongly.items()
+        if abs(value.item() - number) < 1e-4
+    ]
+    raise Wrong(
+        "train_step gives another loss than loss(model(src, tgt[:, :-1]), tgt[:, 1:])",
+        *looks, tgt=TGT, expected=f"{right:.3f}", you_gave=f"{number:.3f}",
+    )  # fmt: skip
+
+
+class Backwards(nn.Module):
+    """Says its source backwards, as long as it is given the words that it has said, and no others.
+
+    It raises RuntimeError when it is asked for more words than it may say.
+    """
+
+    LOST = 3  # what it says where it has lost the thread: <unk>
+
+    def __init__(self, max_len: int):
+        super().__init__()
+        self.calls, self.max_len = 0, max_len
+
+    def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
+        self.calls += 1
+        if self.calls > self.max_len + 1:
+            raise RuntimeError(
+                f"the model is asked for a word {self.calls} times, and max_len is {self.max_len}"
+            )
+        logits = torch.zeros(*tgt.shape, 10)
+        for row, (words, said) in enumerate(zip(src.tolist(), tgt.tolist(), strict=True)):
+            right = [BOS_ID, *backwards(words), EOS_ID]
+            for t in range(len(said)):
+                on_track = said[: t + 1] == right[: t + 1] and t + 1 < len(right)
+                logits[row, t, right[t + 1] if on_track else self.LOST] = 1.0
+        return logits
+
+
+def backwards(words: list[int]) -> list[int]:
+    return [word for word in reversed(words) if word not in (PAD_ID, EOS_ID)]
+
+
+def ask_greedy_decode(mine: Mine) -> str:
+    own = mine.get("greedy_decode", "model", "src", "max_len")
+
+    def right(src: Tensor, max_len: int) -> list[list[int]]:
+        return [[*backwards(words), EOS_ID][:max_len] for words in src.tolist()]
+
+    def greedy_decode(src: Tensor, max_len: int) -> list[list[int]]:
+        got = mine.call("greedy_decode", own, Backwards(max_len), src, max_len)
+        if not isinstance(got, Tensor) or got.dim() != 2 or len(got) != len(src):
+            said = f"shape {tuple(got.shape)}" if isinstance(got, Tensor) else type(got).__name__
+            raise Wrong(f"greedy_decode gives {said}; a tensor (B, at most max_len) is wanted")
+        return [_until_eos(row) for row in got.tolist()]
+
+    inputs = [
+        (torch.tensor([[4, 5, 2]]), 6),
+        (torch.tensor([[4, 5, 6, 2]]), 2),
+        (torch.tensor([[6, 2, 0, 0], [4, 7, 8, 2]]), 7),
+        (torch.tensor([[5, 7, 9, 8, 2, 0], [9, 4, 2, 0, 0, 0], [4, 5, 6, 7, 8, 2]]), 9),
+    ]
+    for src, max_len in inputs:
+        greedy_decode(src, max_len)
+    return compared("greedy_decode", right, greedy_decode, inputs, MISTAKES | {
+        "it stops as soon as one sentence is done; wait until each has its <eos> (section 10.1)": (
+            lambda src, max_len: [row[: 1 + min(map(len, map(backwards, src.tolist())))]
+                                  for row in right(src, max_len)]
+        ),
+        "it stops a word too late: max_len counts all words that are written": lambda src, n: (
+            [(row + [Backwards.LOST])[: n + 1] if len(row) == n and row[-1] != EOS_ID else row
+             for row in right(src, n + 1)]
+        ),
+    })  # fmt: skip
+
+
+def _until_eos(row: list[int]) -> list[int]:
+    """A sentence up to its <eos>; what stands behind does not count, nor does padding."""
+    row = row[: row.index(EOS_ID) + 1] if EOS_ID in row else row
+    return row
+
+
+def _lost(src: Tensor, max_len: int) -> list[list[int]]:
+    return [[words[0], *[Backwards.LOST] * (max_len - 1)] for words in map(backwards, src.tolist())]
+
+
+MISTAKES: dict[str, Callable] = {
+    "<bos> is still in front; leave it out of what you return (section 10.1)": (
+        lambda src, max_len: [
+            [BOS_ID, *backwards(words), EOS_ID][: max_len + 1] for words in src.tolist()
+        ]
+    ),
+    "after the first word the model has lost the thread; each step gives it <bos> and all that is "
+    "written so far (section 10.1)": _lost,
+}
+__all__ = ["NotThereYet", "ask_greedy_decode", "ask_train_step", "book_step"]
