@@ -599,7 +599,7 @@ def test_a_claim_that_stands_twice_is_an_error(with_ticks):
 def test_the_next_chapter_asks_what_the_front_pages_map_asks():
     front = (ROOT / "intro.md").read_text(encoding="utf-8")
     asked = questions(front)
-    assert list(asked) == [f"chapters/{path.stem}" for path in NOTEBOOKS]
+    assert list(asked) == [path.relative_to(ROOT).with_suffix("").as_posix() for path in NOTEBOOKS]
     assert all(question.endswith("?") for question in asked.values())
     assert asked["chapters/10_decoding"] == "How does it write?"
     why = asked["chapters/04_scaling_and_masks"]

@@ -17,6 +17,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import nbformat
+import yaml
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError, CellTimeoutError
 from nbformat import NotebookNode
@@ -26,14 +27,13 @@ from tools.ledger import ledger
 from tools.palette import save_palette
 from tools.set_up import is_evening, set_up_source
 from transformer.files import replace_file
-from transformer_book.evening import PAGE
 from transformer_book.experiments.imports import files_behind, imports_of_cell
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
-# Notebooks without a number, in the order of the contents: after chapter 0, and in the appendix.
-IN_THE_APPENDIX = [ROOT / "chapters" / name for name in ("the_text_is_bad.ipynb",)]
-NOTEBOOKS = [*CHAPTERS[:1], PAGE, *CHAPTERS[1:], *IN_THE_APPENDIX]  # as a reader meets them
+TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+LISTED = [ROOT / f"{page['file']}.ipynb" for part in TOC["parts"] for page in part["chapters"]]
+NOTEBOOKS = [path for path in LISTED if path.exists()]  # all that run, as a reader meets them
 PACKAGES = ("transformer", "transformer_book")  # what a chapter's outputs are made from
 LEDGER = ROOT / "appendix" / "ledger.md"
 METADATA = {
@@ -43,7 +43,7 @@ METADATA = {
 # as the tests do: see conftest.py
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "TOKENIZERS_PARALLELISM": "false"}
 FOLDED = {"hide-cell", "hide-input"}
-TITLE = re.compile(r"# @title (\S.*)")
+TITLE = re.compile(r"(?:%%.*\n)?# @title (\S.*)")  # perhaps behind the magic of the cell
 OPENED = re.compile(r"\bopen\(\"(\w+\.\w+)\"")
 
 

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from transformer_book.exam.parts import PARTS
-from transformer_book.exam.sitting import PATIENCE, sit
+from transformer_book.exam.sitting import PATIENCE, parts_named, sit
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -19,7 +18,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("file", type=Path, metavar="mine.py", help="what you have written")
     parser.add_argument(
-        "--only", metavar="NAME", help="the parts whose names begin so, such as Transformer"
+        "--only",
+        default="",
+        metavar="NAME",
+        help="the parts whose names begin so, such as Transformer",
     )
     parser.add_argument(
         "--no-training", action="store_true", help="leave out the last part, which trains"
@@ -29,10 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         help=f"seconds that a part may take; default: {PATIENCE:g}",
     )  # fmt: skip
     options = parser.parse_args(arguments)
-    parts = [part for part in PARTS if part.name.startswith(options.only or "")]
-    if not parts:
-        names = ", ".join(part.name for part in PARTS)
-        parser.error(f"--only must be the beginning of one of {names}; got {options.only!r}")
+    try:
+        parts = parts_named(options.only)
+    except ValueError as error:
+        parser.error(f"--{error}")
     if not options.patience > 0:
         parser.error(f"--patience must be positive, got {options.patience:g}")
     if not options.file.is_file():

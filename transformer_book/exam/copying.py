@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 from itertools import permutations
-from typing import NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import torch
 from torch import Tensor, nn
 
 from transformer.config import TransformerConfig
-from transformer.layers import FeedForward, LayerNorm, Residual
-from transformer.model import DecoderLayer, EncoderLayer, Transformer
+from transformer.layers import FeedForward, LayerNorm, NormOrder, Residual
+from transformer.model import DecoderLayer, EncoderLayer
 from transformer.multihead import MultiHeadAttention
-from transformer_book.exam.heads import NAME, copy_heads, copy_linear
-from transformer_book.exam.layouts import Linear, linears
+from transformer_book.exam.heads import NAME
+from transformer_book.exam.layouts import Linear, copy_heads, copy_linear, linears
 from transformer_book.exam.marks import Mine, Wrong
 
 SIZES = {"d_model": 8, "n_heads": 2, "d_ff": 12}
@@ -31,24 +31,28 @@ class Norm(NamedTuple):
 class Arrangement(NamedTuple):
     """Which of the two orders, and which of the norms and heads comes first, second, third."""
 
-    norm: str
+    norm: NormOrder
     norms: tuple[int, ...]
     heads: tuple[int, ...]
 
 
-def config(norm: str, n_layers: int = 1, n_src: int = 9, n_tgt: int = 7) -> TransformerConfig:
-    layers = {"n_encoder_layers": n_layers, "n_decoder_layers": n_layers}
-    return TransformerConfig(
-        n_src, n_tgt, **SIZES, **layers, dropout=0.0, norm=norm, share_embeddings=False
-    )  # fmt: skip
+def config(norm: NormOrder, n_layers: int = 1, n_src: int = 9, n_tgt: int = 7) -> TransformerConfig:
+    sizes: dict[str, Any] = {"n_encoder_layers": n_layers, "n_decoder_layers": n_layers} | SIZES
+    return TransformerConfig(n_src, n_tgt, **sizes, dropout=0.0, norm=norm, share_embeddings=False)
 
 
 def arrangements(kind: type[BookLayer]) -> Iterator[Arrangement]:
     n = 2 if kind is EncoderLayer else 3
-    for norm in ("pre", "post"):
+    for norm in get_args(NormOrder):
         for norms in permutations(range(n)):
             for heads in permutations(range(n - 1)):
                 yield Arrangement(norm, norms, heads)
+
+
+def in_the_usual_order(kind: type[BookLayer]) -> list[Arrangement]:
+    """Pre-LN and post-LN, with norms and heads made in the order in which they are used."""
+    in_order = [how for how in arrangements(kind) if list(how.norms) == sorted(how.norms)]
+    return [how for how in in_order if list(how.heads) == sorted(how.heads)]
 
 
 class LayerParts:
@@ -68,11 +72,12 @@ class LayerParts:
             raise UnreadableError("which of its weights are those of its attention")
         if len(heads) != n_norms - 1:
             look = "Self-attention and the look at the memory need weights of their own"
-            raise Wrong(f"it holds your {NAME} {len(heads)} times", f"{look} (section 8.3)")
+            wanted = f"it should hold {n_norms - 1} {NAME}, and I find {len(heads)}"
+            raise Wrong(wanted, f"{look} (section 8.3)")
         self.norms = norms_of(own, inside)
         if len(self.norms) != n_norms:
             look = "Each sub-layer has one, with a gain and a bias to learn (section 7.4)"
-            raise Wrong(f"I find {len(self.norms)} norms in it, and it should have {n_norms}", look)
+            raise Wrong(f"it should have {n_norms} norms, and I find {len(self.norms)}", look)
         self.feed_forward = _feed_forward(found)
         read = [mine.known["layout"].read(each, SIZES["n_heads"]) for each in heads]
         self.read = [four for four in read if four is not None]
@@ -103,7 +108,7 @@ def _feed_forward(found: list[Linear]) -> list[Linear]:
     if len(shapes) != 2 or any(sorted(shape) != [d_model, d_ff] for shape in shapes):
         raise Wrong(
             f"besides attention I find matrices of the shapes {shapes}",
-            f"Wanted are two, W_1 and W_2, of d_model = {d_model} times d_ff = {d_ff} (section 7.5)",
+            f"There should be two, W_1 and W_2, of {d_model} times {d_ff} numbers (section 7.5)",
         )
     if found[0].bias is not None and found[0].bias.numel() == d_model:
         found = found[::-1]
@@ -123,8 +128,8 @@ def norms_of(module: nn.Module, without: set[int]) -> list[Norm]:
         own = [p for p in owner.parameters(recurse=False) if id(p) not in without]
         if not own or any(p.dim() != 1 for p in own):
             continue
-        own = sorted((p.detach() for p in own), key=lambda p: -float(p.mean()))
-        found.append(Norm(own[0], own[1] if len(own) > 1 else None))
+        gain, *biases = sorted((p.detach() for p in own), key=lambda p: -float(p.mean()))
+        found.append(Norm(gain, biases[0] if biases else None))
     return found
 
 

@@ -5,17 +5,18 @@ Each flaw has what to say of it. One that gives the reader's numbers is the read
 
 import copy
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from transformer.layers import FeedForward, Residual
+from transformer.layers import FeedForward, LayerNorm, Residual
 from transformer.model import DecoderLayer, EncoderLayer, Transformer
 
-Change = Callable[[nn.Module], None]
+Change = Callable[[Any], None]  # of a layer, or of a model
 Sublayer = Callable[[Tensor], Tensor]
 WHERE = {
     EncoderLayer: ("self-attention", "the feed-forward network"),
@@ -40,7 +41,7 @@ def layer_flaws(layer: EncoderLayer | DecoderLayer) -> Iterator[tuple[str, nn.Mo
         yield said, changed
 
 
-def _change_sums(layer: nn.Module, which: Iterator[int] | range | tuple[int, ...], how) -> None:  # type: ignore[no-untyped-def]
+def _change_sums(layer: nn.Module, which: Iterable[int], how: Callable) -> None:
     residuals = [m for m in layer.modules() if isinstance(m, Residual)]
     for i in which:
         residual = residuals[i]
@@ -78,15 +79,16 @@ SUMS = {
 }
 
 
-def _norms(how: Callable[[nn.Module, Tensor], Tensor]) -> Change:
+def _norms(how: Callable[[LayerNorm, Tensor], Tensor]) -> Change:
     def change(layer: nn.Module) -> None:
         for residual in (m for m in layer.modules() if isinstance(m, Residual)):
-            residual.norm.forward = partial(how, residual.norm)  # type: ignore[method-assign]
+            norm: Any = residual.norm
+            norm.forward = partial(how, norm)
 
     return change
 
 
-def _over(dim: int | tuple[int, ...], norm: nn.Module, x: Tensor, *, n: int = 0) -> Tensor:
+def _over(dim: int | tuple[int, ...], norm: LayerNorm, x: Tensor, *, n: int = 0) -> Tensor:
     spread = x.var(dim, correction=n, keepdim=True)
     normed = (x - x.mean(dim, keepdim=True)) / (spread + 1e-5).sqrt()
     return normed * norm.weight + norm.bias
@@ -118,7 +120,7 @@ CHANGES: dict[str, Change] = {
 
 
 def _scale(factor: float, which: str = "st") -> Change:
-    def change(model: nn.Module) -> None:
+    def change(model: Transformer) -> None:
         if "s" in which:
             model.src_embedding.scale *= factor
         if "t" in which:
@@ -128,7 +130,7 @@ def _scale(factor: float, which: str = "st") -> Change:
 
 
 def _places(which: str, factor: float) -> Change:
-    def change(model: nn.Module) -> None:
+    def change(model: Transformer) -> None:
         for name in which.split():
             embedding = getattr(model, f"{name}_embedding")
             embedding.positions.table = embedding.positions.table * factor
@@ -137,14 +139,14 @@ def _places(which: str, factor: float) -> Change:
 
 
 def _without_norm(name: str) -> Change:
-    def change(model: nn.Module) -> None:
+    def change(model: Transformer) -> None:
         getattr(model, name).norm = nn.Identity()
 
     return change
 
 
-def _words_for_memory(model: nn.Module) -> None:
-    model.encoder.forward = lambda x, mask: x
+def _words_for_memory(model: Transformer) -> None:
+    model.encoder.forward = lambda x, mask: x  # type: ignore[method-assign,assignment,misc]
 
 
 def model_flaws(model: Transformer) -> Iterator[tuple[str, nn.Module]]:
@@ -152,8 +154,12 @@ def model_flaws(model: Transformer) -> Iterator[tuple[str, nn.Module]]:
     root = math.sqrt(model.config.d_model)
     changes: dict[str, Change] = {
         "the rows of the embeddings are not multiplied by √d_model (section 8.1)": _scale(1 / root),
-        "the rows of the source are not multiplied by √d_model (section 8.1)": _scale(1 / root, "s"),
-        "the rows of the target are not multiplied by √d_model (section 8.1)": _scale(1 / root, "t"),
+        "the rows of the source are not multiplied by √d_model (section 8.1)": _scale(
+            1 / root, "s"
+        ),
+        "the rows of the target are not multiplied by √d_model (section 8.1)": _scale(
+            1 / root, "t"
+        ),
         "the rows are divided by √d_model; multiply (section 8.1)": _scale(1 / root**2),
         "the rows are multiplied by d_model; its root is enough (section 8.1)": _scale(root),
         "√d_model multiplies the positions, too; multiply the rows, then add (section 8.1)": (

@@ -16,46 +16,34 @@ from transformer_book.exam.marks import Mine, Wrong, compared
 
 
 def ask_attention(mine: Mine) -> str:
-    draw = torch.Generator().manual_seed(0)
+    own, draw = mine.get("attention", "q", "k", "v", "mask"), torch.Generator().manual_seed(0)
 
     def whole(*shape: int) -> Tensor:
         return torch.randint(-2, 3, shape, generator=draw).float()
 
+    def three(*front: int, T: int, S: int, d_k: int, d_v: int) -> tuple[Tensor, Tensor, Tensor]:
+        return whole(*front, T, d_k), whole(*front, S, d_k), whole(*front, S, d_v)
+
     one, two = torch.tensor([[2.0, 0, 0, 0]]), torch.tensor([[2.0, 0, 0, 0], [0, 0, 0, 0]])
-    v = torch.tensor([[1.0], [0.0]])
-    inputs = [
-        (one, two, v, None),
-        (one, two, v, torch.tensor([[True, False]])),
-        (
-            whole(2, 4),
-            whole(3, 4),
-            whole(3, 2),
-            torch.tensor([[True, False, True], [True, True, False]]),
-        ),
-        (-9 * whole(2, 9), 9 * whole(5, 9), whole(5, 3), torch.arange(5).expand(2, 5) > 1),
-        (whole(3, 4, 9), whole(3, 5, 9), whole(3, 5, 7), torch.rand(3, 1, 5, generator=draw) > 0.4),
-        (
-            whole(2, 3, 4, 9),
-            whole(2, 3, 6, 9),
-            whole(2, 3, 6, 5),
-            torch.ones(4, 6, dtype=torch.bool).tril(),
-        ),
+    first = one, two, torch.tensor([[1.0], [0.0]])
+    some = torch.rand(3, 1, 5, generator=draw) < 0.6
+    some[..., 0], some[..., 1] = True, False
+    q, k, v = three(T=2, S=5, d_k=9, d_v=3)
+    without_mask = [
+        (*first, None),
+        (*three(T=1, S=2, d_k=5, d_v=1), None),
+        (*three(T=2, S=3, d_k=4, d_v=2), None),
+        (*three(2, 3, T=4, S=6, d_k=9, d_v=5), None),
     ]
-    mistakes = {
-        "the scores are not divided by √d_k (section 4.1)": _softly(scale=lambda d: 1.0),
-        "divide by √d_k, not by d_k itself (section 4.1)": _softly(scale=lambda d: 1 / d),
-        "the softmax runs over the queries; over the keys, dim=-1, each query's weights add up "
-        "to one (section 3.7)": _softly(dim=-2),
-        "the mask is read the other way round: True means that the query may look (section 4.4)": (
-            _softly(see=lambda mask: ~mask)
-        ),
-        "the mask is not used (section 4.4)": _softly(see=torch.ones_like),
-        "the mask comes after the softmax, when hidden keys have already taken their share "
-        "(section 4.4)": _softly(after=True),
-        "a hidden key gets the score 0, but 0 is a score like any other; it has to be -inf "
-        "(section 4.4)": _softly(fill=0.0),
-    }
-    return compared("attention", attention, mine.get("attention", *"qkvm"), inputs, mistakes)
+    under_a_mask = [
+        (*first, torch.tensor([[True, False]])),
+        (*three(T=2, S=3, d_k=4, d_v=2), torch.tensor([[True, False, True], [True, True, False]])),
+        (-9 * q, 9 * k, v, torch.arange(5).expand(2, 5) > 1),
+        (*three(3, T=4, S=5, d_k=9, d_v=7), some),
+        (*three(2, 3, T=4, S=6, d_k=9, d_v=5), torch.ones(4, 6, dtype=torch.bool).tril()),
+    ]
+    compared("attention", attention, own, without_mask, AVERAGES)
+    return compared("attention", attention, own, without_mask + under_a_mask, MASKS)
 
 
 def _softly(
@@ -69,13 +57,33 @@ def _softly(
 
     def wrong(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
         scores = q @ k.mT * scale(q.size(-1))
-        mask = torch.ones_like(scores, dtype=torch.bool) if mask is None else mask
-        mask = see(mask) if mask.shape != scores.shape or not mask.all() else mask
+        if mask is None:
+            return scores.softmax(dim) @ v
+        mask = see(mask)
         if after:
             return (scores.softmax(dim) * mask) @ v
         return scores.masked_fill(~mask, fill).softmax(dim) @ v
 
     return wrong
+
+
+AVERAGES = {
+    "the scores are not divided by √d_k (section 4.1)": _softly(scale=lambda d: 1.0),
+    "divide by √d_k, not by d_k itself (section 4.1)": _softly(scale=lambda d: 1 / d),
+    "multiplied by √d_k; divide by it (section 4.1)": _softly(scale=lambda d: d**0.5),
+    "the softmax runs over the queries; over the keys, dim=-1, each query's weights add up to one "
+    "(section 3.7)": _softly(dim=-2),
+}
+MASKS = {
+    "the mask is read the other way round: True means that the query may look (section 4.4)": (
+        _softly(see=lambda mask: ~mask)
+    ),
+    "the mask is not used (section 4.4)": _softly(see=torch.ones_like),
+    "the mask comes after the softmax, when hidden keys have already taken their share "
+    "(section 4.4)": _softly(after=True),
+    "a hidden key gets the score 0, but 0 is a score like any other; it has to be -inf "
+    "(section 4.4)": _softly(fill=0.0),
+}
 
 
 def ask_causal_mask(mine: Mine) -> str:
@@ -88,14 +96,14 @@ def ask_causal_mask(mine: Mine) -> str:
     mistakes: dict[str, Callable] = {
         "it hides the past and shows the future: tril keeps what is below the diagonal "
         "(section 4.4)": lambda T: right(T).mT,
-        "a place may look at itself, so the diagonal is True (section 4.4)": lambda T: (
-            right(T).mT.logical_not()
-        ),
+        "a place may look at itself, so the diagonal is True (section 4.4)": lambda T: right(
+            T
+        ).mT.logical_not(),
         "True means that the query may look, and yours says where it may not (section 4.4)": (
             lambda T: ~right(T)
         ),
         "it hides nothing (section 4.4)": lambda T: torch.ones_like(right(T)),
-        "a mask holds True and False here; keep 0 and -inf for the scores (section 4.4)": lambda T: (
+        "here a mask holds True and False; 0 and -inf are for scores (section 4.4)": lambda T: (
             torch.zeros(right(T).shape).masked_fill(~right(T), -math.inf)
         ),
     }
@@ -195,8 +203,8 @@ def ask_loss(mine: Mine) -> str:
         ),
         "each sentence counts alike, and each word should, so divide once by the number of words "
         "(section 9.1)": lambda x, y: (
-            ((each_loss(x, y) * (y != 0)).sum(1) / (y != 0).sum(1)).mean()
-        ),
+            (each_loss(x, y) * (y != 0)).sum(1) / (y != 0).sum(1)
+        ).mean(),
         "there are two softmaxes, for cross_entropy has one of its own and wants the logits "
         "(section 9.1)": lambda x, y: book_loss(x.softmax(-1), y),
         "the sign is the wrong way round: good guesses should cost little (section 9.1)": (

@@ -1,19 +1,16 @@
 """Multi-head attention: what its answers may depend on, then the package's own answers."""
 
 import inspect
-import math
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
 
-from transformer.multihead import MultiHeadAttention
-from transformer_book.exam.layouts import Layout, Linear, layouts, squares
+from transformer_book.exam.head_flaws import D_MODEL, FLAWS, N_HEADS, flawed_heads
+from transformer_book.exam.layouts import Layout, book_heads, layouts, squares
 from transformer_book.exam.marks import Mine, Wrong, far, module_of, shaken, tensor_of
 
 NAME = "MultiHeadAttention"
-D_MODEL, N_HEADS = 8, 2
 B, T, S = 3, 5, 7
 WITH_YOUR_WEIGHTS = "with your weights in it, the book's gives the same numbers"
 PROPERTIES_ONLY = (
@@ -53,7 +50,7 @@ def ask_heads(mine: Mine) -> str:
     own = Heads(mine)
     draw = torch.Generator().manual_seed(1)
     x, memory = (torch.randn(B, n, D_MODEL, generator=draw) for n in (T, S))
-    y = tensor_of(own.what, own(x, memory, None), (B, T, D_MODEL), x=x, memory=memory)
+    y = _first_answer(own, x, memory)
     if far(y, own(x, memory, None)):
         look = "What is random, such as dropout, must stop at model.eval() (section 9.5)"
         raise Wrong("the same call twice gives two answers", look)
@@ -71,10 +68,25 @@ def ask_heads(mine: Mine) -> str:
     return WITH_YOUR_WEIGHTS if layout else PROPERTIES_ONLY
 
 
+def _first_answer(own: Heads, x: Tensor, memory: Tensor) -> Tensor:
+    """Raises Wrong, with another reason where it works for a memory as long as ``x``."""
+    try:
+        return tensor_of(own.what, own(x, memory, None), (B, T, D_MODEL), x=x, memory=memory)
+    except Wrong as wrong:
+        try:
+            own(x, memory[:, :T], None)
+        except Wrong:
+            raise wrong from None
+        raise Wrong(
+            f"it works only where memory is as long as x\n    {wrong}",
+            "The queries come from x, keys and values from memory (section 3.5)",
+        ) from wrong
+
+
 def each_query_is_its_own(own: Heads, x: Tensor, memory: Tensor) -> None:
     """Raises Wrong where one query moves another's answer, or one key's place matters."""
     changed = x.clone()
-    changed[0, 2] += 1
+    changed[0, 2, ::2] += 1
     y = own(x, memory, None)
     moved = (own(changed, memory, None) - y)[0].abs().amax(-1)
     if (moved[[0, 1, 3, 4]] > 1e-3).any():
@@ -160,82 +172,12 @@ def as_form(mask: Tensor, axes: int) -> Tensor:
     return mask if axes == 3 else mask[:, None]
 
 
-def book_heads(own: nn.Module, layout: Layout, n_heads: int) -> MultiHeadAttention:
-    """The package's heads with the reader's matrices."""
-    found = layout.read(own, n_heads)
-    if found is None:
-        raise ValueError("layout must be one of own's, got another's")
-    book = MultiHeadAttention(found[0].weight.size(0), n_heads)
-    copy_heads(book, found)
-    return book
-
-
-@torch.no_grad()
-def copy_heads(book: MultiHeadAttention, found: Sequence[Linear]) -> None:
-    for linear, one in zip((book.W_q, book.W_k, book.W_v, book.W_o), found, strict=True):
-        copy_linear(linear, one)
-
-
-@torch.no_grad()
-def copy_linear(book: nn.Linear, own: Linear) -> None:
-    """A bias that the reader does without is zero."""
-    book.weight.copy_(own.weight)
-    if book.bias is not None:
-        book.bias.copy_(own.bias if own.bias is not None else torch.zeros(()))
-
-
 def _hints(own: Heads, x: Tensor, memory: Tensor) -> list[str]:
     """The known mistakes that explain the answers."""
     y = own(x, memory, None)
     found = [layout.read(own.module, N_HEADS) for layout in layouts(own.module, N_HEADS)]
     return [
         f"Look at this: {said}"
-        for said, how in MISTAKES.items()
-        if any(four and not far(y, flawed(x, memory, four, **how)) for four in found)
+        for said, how in FLAWS.items()
+        if any(four and not far(y, flawed_heads(x, memory, four, **how)) for four in found)
     ]
-
-
-MISTAKES: dict[str, dict[str, Any]] = {
-    "the scores are not divided by √d_k (section 4.1)": {"divisor": 1.0},
-    "divide by √d_k, where d_k is the width of one head, d_model / n_heads (section 5.2)": {
-        "divisor": D_MODEL**0.5
-    },
-    "divide by √d_k, not by d_k itself (section 4.1)": {"divisor": D_MODEL / N_HEADS},
-    "the softmax runs over the queries; it should run over the keys (section 3.7)": {"dim": -2},
-    "this is one head as wide as the model; are the rows cut into heads? (section 5.2)": {
-        "divisor": D_MODEL**0.5, "n_heads": 1
-    },
-    "the rows are cut by a view straight to (B, n_heads, T, d_k), which mixes up places; cut with "
-    "view(B, T, n_heads, d_k), then transpose(1, 2) (section 5.4)": {"cut": False},
-    "the heads are put back without their transpose; transpose(1, 2) comes before the reshape "
-    "(section 5.4)": {"merge": False},
-    "W_o is not used; it mixes what the heads say (section 5.2)": {"last": False},
-}  # fmt: skip
-
-
-def flawed(
-    x: Tensor,
-    memory: Tensor,
-    found: Sequence[Linear],
-    *,
-    n_heads: int = N_HEADS,
-    divisor: float | None = None,
-    dim: int = -1,
-    cut: bool = True,
-    merge: bool = True,
-    last: bool = True,
-) -> Tensor:
-    """Multi-head attention, with what one may get wrong as arguments."""
-    W_q, W_k, W_v, W_o = found
-
-    def heads_of(rows: Tensor, linear: Linear) -> Tensor:
-        made = nn.functional.linear(rows, linear.weight, linear.bias)
-        if not cut:
-            return made.reshape(len(made), n_heads, made.size(1), -1)
-        return made.unflatten(-1, (n_heads, -1)).transpose(1, 2)
-
-    q, k, v = heads_of(x, W_q), heads_of(memory, W_k), heads_of(memory, W_v)
-    scores = q @ k.mT / (math.sqrt(q.size(-1)) if divisor is None else divisor)
-    answers = scores.softmax(dim) @ v
-    rows = answers.transpose(1, 2).flatten(2) if merge else answers.reshape(x.shape)
-    return nn.functional.linear(rows, W_o.weight, W_o.bias) if last else rows

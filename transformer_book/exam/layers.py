@@ -13,6 +13,7 @@ from transformer_book.exam.copying import (
     LayerParts,
     UnreadableError,
     arrangements,
+    in_the_usual_order,
 )
 from transformer_book.exam.flaws import layer_flaws
 from transformer_book.exam.heads import (
@@ -64,14 +65,16 @@ def ask_encoder_layer(mine: Mine) -> str:
     same_twice(y, own(x, mask))
     for hidden in (False, True):
         changed = x.clone()
-        changed[0, 3 if hidden else 2] += 1
+        changed[0, 3 if hidden else 2, ::2] += 1
         moved = (own(changed, mask) - y)[0, :2].abs().amax(-1)
         if hidden and (moved > 1e-3).any():
             look = "Does the mask go on to self-attention? (section 8.2)"
             raise Wrong(
-                "the fourth of four places is hidden by the mask, but others still look at it",
-                look, mask=mask[:1], first_two_moved_by=moved,
-            )  # fmt: skip
+                "the fourth of four places is hidden by the mask, but others still notice it",
+                flaw_of(own, EncoderLayer, (x, mask)) or look,
+                mask=mask[:1],
+                first_two_moved_by=moved,
+            )
         if not hidden and (moved < 1e-3).any():
             look = "Is self-attention called, with x for both of its arguments? (section 8.2)"
             raise Wrong("a place was changed, and the two before it did not notice", look)
@@ -85,29 +88,21 @@ def ask_decoder_layer(mine: Mine) -> str:
     y, memory = (torch.randn(B, n, 8, generator=draw) for n in (T, S))
     past = causal_mask(T)[None].expand(B, T, T)
     words = torch.arange(S).expand(B, 1, S) < torch.tensor([5, 4])[:, None, None]
-    try:
-        got = tensor_of(own.what, own(y, memory, past, words), (B, T, 8))
-    except Wrong as wrong:
-        with contextlib.suppress(Wrong):
-            own(y, memory[:, :T], past, words[..., :T])
-            look = "In attention to the memory y asks and comes first: attention(y, memory, mask)"
-            raise Wrong(
-                f"it works only where memory is as long as y\n    {wrong}", f"{look} (section 8.3)"
-            ) from wrong
-        raise
+    got = _first_answer(own, y, memory, past, words)
     same_twice(got, own(y, memory, past, words))
     later = y.clone()
-    later[:, 2] += 1
+    later[:, 2, ::2] += 1
     moved = (own(later, memory, past, words) - got)[0].abs().amax(-1)
     if (moved[:2] > 1e-3).any():
         look = "tgt_mask is for self-attention, src_mask for the look at the memory (section 8.3)"
+        look = flaw_of(own, DecoderLayer, (y, memory, past, words)) or look
         raise Wrong("a place of y was changed, and places before it moved", look, moved_by=moved)
     if moved[3] < 1e-3:
         look = "Is self-attention called, with y for both of its arguments? (section 8.3)"
         raise Wrong("a place of y was changed, and the one after it did not notice", look)
     for place, hidden in ((3, False), (5, True)):
         changed = memory.clone()
-        changed[0, place] += 1
+        changed[0, place, ::2] += 1
         moved = (own(y, changed, past, words) - got)[0].abs().amax(-1)
         if hidden and (moved > 1e-3).any():
             look = "Does src_mask go on to the attention to the memory? (section 8.3)"
@@ -116,6 +111,21 @@ def ask_decoder_layer(mine: Mine) -> str:
             look = "Keys and values of the second attention come from memory (section 8.3)"
             raise Wrong("the memory was changed, and nothing moved", look)
     return equals_the_books(own, DecoderLayer, (y, memory, past, words))
+
+
+def _first_answer(own: Layer, y: Tensor, memory: Tensor, past: Tensor, words: Tensor) -> Tensor:
+    """Raises Wrong, with another reason where it works for a memory as long as ``y``."""
+    try:
+        return tensor_of(own.what, own(y, memory, past, words), (B, T, 8))
+    except Wrong as wrong:
+        try:
+            own(y, memory[:, :T], past, words[..., :T])
+        except Wrong:
+            raise wrong from None
+        look = "In attention to the memory y asks and comes first: attention(y, memory, mask)"
+        raise Wrong(
+            f"it works only where memory is as long as y\n    {wrong}", f"{look} (section 8.3)"
+        ) from wrong
 
 
 def same_twice(one: Tensor, other: Tensor) -> None:
@@ -143,26 +153,25 @@ def equals_the_books(own: Layer, kind: type[BookLayer], given: tuple[Tensor, ...
             order = "pre-LN" if how.norm == "pre" else "post-LN"
             return f"{order}; {WITH_YOUR_WEIGHTS}"
         nearest = answers if nearest is None else nearest
+    otherwise = "Go through it line by line: sub-layer, plus, norm (section 7.6)"
     raise Wrong(
         "with your weights in it, the book's layer gives other numbers",
-        *hints(parts, kind, book_given, got),
+        flaw_of(own, kind, given) or otherwise,
         first_row_expected=nearest[0, 0] if nearest is not None else "",
         you_gave=got[0, 0],
     )
 
 
-def hints(
-    parts: LayerParts, kind: type[BookLayer], given: list[Tensor], got: Tensor
-) -> list[str]:
-    """The first known flaw that gives the reader's numbers, or where to search."""
-    for how in arrangements(kind):
-        for said, flawed in layer_flaws(parts.book(kind, how)):
-            if not far(flawed(*given), got):
-                return [f"Look at this: {said}"]
-    return [
-        "Go through it line by line: sub-layer, plus, norm, with the norm after the sum or before "
-        "the sub-layer (section 7.6)"
-    ]
+def flaw_of(own: Layer, kind: type[BookLayer], given: tuple[Tensor, ...]) -> str:
+    """What to say of the first known flaw that gives the reader's numbers; "" if none does."""
+    with contextlib.suppress(UnreadableError, Wrong):
+        parts, got = LayerParts(own.mine, own.module, kind), own(*given)
+        book_given = [as_form(x, 4) if x.dtype == torch.bool else x for x in given]
+        for how in in_the_usual_order(kind):
+            for said, flawed in layer_flaws(parts.book(kind, how)):
+                if not far(flawed(*book_given), got):
+                    return f"Look at this: {said}"
+    return ""
 
 
 def kind_of_layer(mine: Mine, name: str) -> type[nn.Module] | None:

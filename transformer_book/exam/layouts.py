@@ -4,12 +4,14 @@ A matrix may be an ``nn.Linear`` or a bare parameter, several may be one, and ea
 its own. What remains open (which of four squares makes the keys?) is found by trying.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence, Set
 from itertools import permutations, product
 from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
+
+from transformer.multihead import MultiHeadAttention
 
 
 class Linear(NamedTuple):
@@ -47,7 +49,7 @@ def layouts(heads: nn.Module, n_heads: int) -> Iterator[Layout]:
                 yield Layout(by_head, turned, order)
 
 
-def linears(module: nn.Module, without: set[int] = frozenset()) -> list[Linear] | None:  # type: ignore[assignment]
+def linears(module: nn.Module, without: Set[int] = frozenset()) -> list[Linear] | None:
     """Every matrix with its bias, but for parameters ``without``; None where they do not pair."""
     found = []
     for owner in module.modules():
@@ -138,3 +140,27 @@ def _cut(each: Linear, d: int, n_heads: int, *, by_head: bool) -> list[Linear] |
         pieces = table.reshape(k, d, d)
         biases = [*each.bias.view(k, d)] if each.bias is not None else biases
     return [Linear(piece, bias, known) for piece, bias in zip(pieces, biases, strict=True)]
+
+
+def book_heads(own: nn.Module, layout: Layout, n_heads: int) -> MultiHeadAttention:
+    """The package's heads with the reader's matrices."""
+    found = layout.read(own, n_heads)
+    if found is None:
+        raise ValueError("layout must be one of own's, got another's")
+    book = MultiHeadAttention(found[0].weight.size(0), n_heads)
+    copy_heads(book, found)
+    return book
+
+
+@torch.no_grad()
+def copy_heads(book: MultiHeadAttention, found: Sequence[Linear]) -> None:
+    for linear, one in zip((book.W_q, book.W_k, book.W_v, book.W_o), found, strict=True):
+        copy_linear(linear, one)
+
+
+@torch.no_grad()
+def copy_linear(book: nn.Linear, own: Linear) -> None:
+    """A bias that the reader does without is zero."""
+    book.weight.copy_(own.weight)
+    if book.bias is not None:
+        book.bias.copy_(own.bias if own.bias is not None else torch.zeros(()))

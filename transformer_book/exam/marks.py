@@ -17,6 +17,7 @@ from transformer_book.answers import copy_of, is_unchanged
 from transformer_book.your_turn import YourTurn, is_empty
 
 INDENT = "    "
+FILE = "the file"  # what is asked before any part: whether it runs
 
 
 class NotThereYet(Exception):
@@ -81,7 +82,7 @@ class Mine:
                 look = "The caller still needs it: write x = x + y rather than x += y."
                 raise Wrong(f"{what} changes its argument {name}", look)
         if got is None:
-            raise Wrong(f"{what} gives back nothing: does its last line say return?")
+            raise Wrong(f"{what} gives back nothing", "Does its last line say return?")
         return got
 
     def where(self, error: BaseException) -> str:
@@ -164,7 +165,7 @@ def shaken(module: nn.Module, seed: int = 0) -> nn.Module:
     draw = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for parameter in module.parameters():
-            parameter += 0.3 * torch.randn(parameter.shape, generator=draw)
+            parameter.add_(0.3 * torch.randn(parameter.shape, generator=draw))
     return module
 
 

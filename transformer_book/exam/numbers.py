@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from itertools import permutations
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -11,6 +12,8 @@ from transformer.model import DecoderLayer, EncoderLayer
 from transformer.model import Transformer as Book
 from transformer_book.exam.copying import (
     SIZES,
+    Arrangement,
+    BookLayer,
     LayerParts,
     Norm,
     UnreadableError,
@@ -46,8 +49,11 @@ class Parts:
                 ask(mine)
             if mine.known[name] is None:
                 raise UnreadableError(f"the weights of your {name}")
-        self.how = {EncoderLayer: mine.known[ENCODER], DecoderLayer: mine.known[DECODER]}
-        self.layers: dict[type, list[LayerParts]] = {}
+        self.how: dict[type[BookLayer], Arrangement] = {
+            EncoderLayer: mine.known[ENCODER],
+            DecoderLayer: mine.known[DECODER],
+        }
+        self.layers: dict[type[BookLayer], list[LayerParts]] = {}
         inside: set[int] = set()
         for kind in self.how:
             found = [m for m in own.modules() if type(m) is kind_of_layer(mine, kind.__name__)]
@@ -81,12 +87,16 @@ class Parts:
     @torch.no_grad()
     def _copy(self, book: Book, tables: tuple[Tensor, ...] | list[Tensor], last: tuple) -> None:
         book.src_embedding.tokens.weight.copy_(self.src)
-        for target, table in zip((book.tgt_embedding.tokens, book.output), tables, strict=True):
-            target.weight.copy_(table if table.size(0) == N_TGT else table.T)
-        for stack, kind in ((book.encoder, EncoderLayer), (book.decoder, DecoderLayer)):
+        places = book.tgt_embedding.tokens.weight, book.output.weight
+        for place, table in zip(places, tables, strict=True):
+            place.copy_(table if table.size(0) == N_TGT else table.T)
+        stacks: list[tuple[Any, type[BookLayer]]] = [
+            (book.encoder, EncoderLayer),
+            (book.decoder, DecoderLayer),
+        ]
+        for (stack, kind), norm in zip(stacks, last, strict=True):
             for layer, parts in zip(stack.layers, self.layers[kind], strict=True):
                 parts.copy_to(layer, self.how[kind])
-        for stack, norm in zip((book.encoder, book.decoder), last, strict=True):
             stack.norm = nn.Identity() if norm is None else LayerNorm(SIZES["d_model"])
             if norm is not None:
                 copy_norm(stack.norm, norm)

@@ -1,7 +1,5 @@
 """The whole model, from outside: what its logits may depend on, and on what they have to."""
 
-import contextlib
-
 import torch
 from torch import Tensor, nn
 
@@ -33,9 +31,7 @@ class Model:
 
     def __call__(self, src: list[list[int]], tgt: list[list[int]]) -> Tensor:
         shape = (len(tgt), len(tgt[0]), N_TGT)
-        got = self.mine.call(
-            "model(src, tgt)", self.module, torch.tensor(src), torch.tensor(tgt)
-        )
+        got = self.mine.call("model(src, tgt)", self.module, torch.tensor(src), torch.tensor(tgt))
         return tensor_of("model(src, tgt)", got, shape, src=src, tgt=tgt)
 
     def moved(self, src: list[int], tgt: list[int], *, to: tuple[list[int], list[int]]) -> Tensor:
@@ -82,7 +78,7 @@ def all_layers_are_found(mine: Mine, two_layers: nn.Module) -> None:
     if not wanted:
         raise Wrong(
             "model.parameters() does not hold all layers, so that nothing would train them",
-            "A plain Python list hides them from PyTorch; put them into nn.ModuleList (section 8.2)",
+            "A plain Python list hides them; put them into nn.ModuleList (section 8.2)",
         )
 
 
@@ -168,10 +164,3 @@ def ask_padding(mine: Mine) -> str:
             f"{look} (section 8.7)", src=src, tgt=targets,
         )  # fmt: skip
     return "padding changes nothing, and neither do the other sentences of a batch"
-
-
-def runs(mine: Mine) -> bool:
-    with contextlib.suppress(Wrong, NotThereYet), torch.no_grad():
-        Model(mine)
-        return True
-    return False

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
 from transformer_book.exam.functions import book_loss, each_loss
-from transformer_book.exam.marks import Mine, NotThereYet, Wrong, compared, far
+from transformer_book.exam.marks import Mine, Wrong, compared, far
 
 SRC = torch.tensor([[4, 2, 0], [5, 3, 2]])
 TGT = torch.tensor([[1, 3, 2, 0], [1, 4, 3, 2]])
@@ -29,7 +29,9 @@ class Watched(nn.Module):
         return self.table[tgt] + 0.1 * self.table[src].mean(1, keepdim=True)
 
 
-def book_step(model: nn.Module, optimizer: torch.optim.Optimizer, src: Tensor, tgt: Tensor) -> float:
+def book_step(
+    model: nn.Module, optimizer: torch.optim.Optimizer, src: Tensor, tgt: Tensor
+) -> float:
     """One update, and the loss before it."""
     loss = book_loss(model(src, tgt[:, :-1]), tgt[:, 1:])
     optimizer.zero_grad()
@@ -170,7 +172,7 @@ def ask_greedy_decode(mine: Mine) -> str:
                                   for row in right(src, max_len)]
         ),
         "it stops a word too late: max_len counts all words that are written": lambda src, n: (
-            [(row + [Backwards.LOST])[: n + 1] if len(row) == n and row[-1] != EOS_ID else row
+            [[*row, Backwards.LOST][: n + 1] if len(row) == n and row[-1] != EOS_ID else row
              for row in right(src, n + 1)]
         ),
     })  # fmt: skip
@@ -178,8 +180,7 @@ def ask_greedy_decode(mine: Mine) -> str:
 
 def _until_eos(row: list[int]) -> list[int]:
     """A sentence up to its <eos>; what stands behind does not count, nor does padding."""
-    row = row[: row.index(EOS_ID) + 1] if EOS_ID in row else row
-    return row
+    return row[: row.index(EOS_ID) + 1] if EOS_ID in row else row
 
 
 def _lost(src: Tensor, max_len: int) -> list[list[int]]:
@@ -195,4 +196,3 @@ MISTAKES: dict[str, Callable] = {
     "after the first word the model has lost the thread; each step gives it <bos> and all that is "
     "written so far (section 10.1)": _lost,
 }
-__all__ = ["NotThereYet", "ask_greedy_decode", "ask_train_step", "book_step"]

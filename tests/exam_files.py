@@ -1,0 +1,368 @@
+"""Files that sit the exam: right ones in several styles, and wrong ones with what is said of them.
+
+The wrong ones are edits of the page's solution: name -> (what is there, what is put in its place,
+the first part that is wrong, a piece of what it is told).
+"""
+
+from typing import NamedTuple
+
+import nbformat
+
+from tools.chapters import ROOT, code_cells
+
+PAGE = ROOT / "chapters" / "the_exam.ipynb"
+
+
+def solution() -> str:
+    """What the page's solution cells write, one after the other."""
+    cells = code_cells(nbformat.read(PAGE, as_version=4))
+    return "".join(
+        cell.source.partition("\n")[2] + "\n" for cell in cells if cell.id.startswith("solution-")
+    )
+
+
+def edited(source: str, *edits: tuple[str, str]) -> str:
+    for old, new in edits:
+        if old not in source:
+            raise ValueError(f"old must be in the source, got {old!r}")
+        source = source.replace(old, new)
+    return source
+
+
+HEADS_OF_EACH = """
+class Head(nn.Module):
+    def __init__(self, d_model, d_head):
+        super().__init__()
+        self.W_q = nn.Linear(d_model, d_head)
+        self.W_k = nn.Linear(d_model, d_head)
+        self.W_v = nn.Linear(d_model, d_head)
+
+    def forward(self, x, memory, mask):
+        return attention(self.W_q(x), self.W_k(memory), self.W_v(memory), mask)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.heads = nn.ModuleList(Head(d_model, d_model // n_heads) for _ in range(n_heads))
+        self.W_o = nn.Linear(d_model, d_model)
+
+    def forward(self, x, memory, mask):
+        answers = [head(x, memory, mask) for head in self.heads]
+        return self.W_o(torch.cat(answers, dim=-1))
+"""
+FUSED = """
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.h = n_heads
+        self.out = nn.Linear(d_model, d_model, bias=False)
+        self.qkv = nn.Linear(d_model, 3 * d_model)
+
+    def forward(self, query, key, value, mask=None):
+        d = query.size(-1)
+        weights, biases = self.qkv.weight.split(d), self.qkv.bias.split(d)
+        q, k, v = (
+            (torch.einsum("btd,ed->bte", x, w) + b).unflatten(-1, (self.h, -1))
+            for x, w, b in zip((query, key, value), weights, biases)
+        )
+        scores = torch.einsum("bthe,bshe->bhts", q, k) / math.sqrt(d // self.h)
+        scores = scores if mask is None else scores.masked_fill(~mask, -1e9)
+        return self.out(torch.einsum("bhts,bshe->bthe", scores.softmax(-1), v).flatten(2))
+"""
+BARE = """
+def table(*shape):
+    return nn.Parameter(torch.randn(shape) / shape[-1] ** 0.5)
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self, d_model, n_heads):
+        super().__init__()
+        self.n_heads = n_heads
+        self.o, self.v, self.k, self.q = (table(d_model, d_model) for _ in range(4))
+
+    def forward(self, x, memory, mask=None):
+        def cut(rows):
+            return rows.view(*rows.shape[:2], self.n_heads, -1).transpose(1, 2)
+
+        answers = attention(cut(x @ self.q), cut(memory @ self.k), cut(memory @ self.v), mask)
+        return answers.transpose(1, 2).reshape(x.shape) @ self.o
+
+
+class Norm(nn.Module):
+    def __init__(self, d_model):
+        super().__init__()
+        self.beta = nn.Parameter(torch.zeros(d_model))
+        self.gamma = nn.Parameter(torch.ones(d_model))
+
+    def forward(self, x):
+        x = x - x.mean(dim=-1, keepdim=True)
+        return self.gamma * x / (x.square().mean(dim=-1, keepdim=True) + 1e-5).sqrt() + self.beta
+"""
+PRE = (
+    ("        x = self.norm_1(x + self.self_attention(x, x, mask))\n", """\
+        z = self.norm_1(x)
+        x = x + self.self_attention(z, z, mask)
+"""),
+    ("self.norm_2(x + self.feed_forward(x))", "x + self.feed_forward(self.norm_2(x))"),
+    ("        y = self.norm_1(y + self.self_attention(y, y, tgt_mask))\n", """\
+        z = self.norm_1(y)
+        y = y + self.self_attention(z, z, tgt_mask)
+"""),
+    ("self.norm_2(y + self.cross_attention(y, memory, src_mask))",
+     "y + self.drop(self.cross_attention(self.norm_2(y), memory, src_mask))"),
+    ("self.norm_3(y + self.feed_forward(y))", "y + self.feed_forward(self.norm_3(y))"),
+    ("        self.norm_3 = nn.LayerNorm(d_model)\n", """\
+        self.norm_3, self.drop = nn.LayerNorm(d_model), nn.Dropout(0.1)
+"""),
+)  # fmt: skip
+LAST_NORMS = (
+    ("        self.output = nn.Linear(d_model, tgt_vocab)\n", """\
+        self.last_of_decoder, self.last_of_encoder = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.output = nn.Linear(d_model, tgt_vocab, bias=False)
+        self.output.weight = self.tgt_embedding.rows.weight
+"""),
+    ("        for layer in self.decoder:", """\
+        memory = self.last_of_encoder(memory)
+        for layer in self.decoder:"""),
+    ("self.output(y)", "self.output(self.last_of_decoder(y))"),
+)  # fmt: skip
+
+
+def with_heads(source: str, heads: str) -> str:
+    """``source`` with other heads in the place of its own."""
+    before, _, rest = source.partition("class MultiHeadAttention")
+    return before + heads.lstrip() + "\n\n" + rest[rest.index("# @title") :]
+
+
+def right_files() -> dict[str, str]:
+    """The page's, post-LN with masks of four axes, and others that do the same otherwise."""
+    page = solution()
+    three_axes = edited(page, ("[:, None, None]", "[:, None]"))
+    fused = with_heads(page, FUSED)
+    for a in ("x", "y"):
+        fused = fused.replace(f"self_attention({a}, {a},", f"self_attention({a}, {a}, {a},")
+    fused = edited(fused, ("cross_attention(y, memory,", "cross_attention(y, memory, memory,"))
+    return {
+        "the page's": page,
+        "a loop over heads, masks of three axes": with_heads(three_axes, HEADS_OF_EACH),
+        "pre-LN, dropout, tied output": edited(page, *PRE, *LAST_NORMS),
+        "fused weights, einsum, query key value": fused,
+        "bare parameters, turned and in another order, norms by hand": edited(
+            with_heads(page, BARE), ("nn.LayerNorm(", "Norm(")
+        ),
+    }
+
+
+class WrongFile(NamedTuple):
+    old: str
+    new: str
+    part: str  # the first that is wrong
+    said: str  # a piece of what is said of it
+
+
+ROOT_D = " / math.sqrt(q.size(-1))"
+FILL = "masked_fill(~mask, -math.inf)"
+SPLIT = "x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)"
+JOIN = "answers.transpose(1, 2).flatten(2)"
+HEADS, ENCODER, DECODER = "MultiHeadAttention", "EncoderLayer", "DecoderLayer"
+SUM_1 = "self.norm_1(x + self.self_attention(x, x, mask))"
+SUM_2 = "self.norm_2(y + self.cross_attention(y, memory, src_mask))"
+SUM_3 = "self.norm_3(y + self.feed_forward(y))"
+LIST = "nn.ModuleList(EncoderLayer(*sizes) for _ in range(n_layers))"
+NORM = "self.norm_1, self.norm_2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)\n"
+LOSS = "F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=0)"
+WRONG_FILES = {
+    "no scale": WrongFile(ROOT_D, "", "attention", "not divided by √d_k"),
+    "d_k for its root": WrongFile(ROOT_D, " / q.size(-1)", "attention", "not by d_k itself"),
+    "softmax over queries": WrongFile(
+        "softmax(dim=-1)", "softmax(dim=-2)", "attention", "runs over the queries"
+    ),
+    "mask turned round": WrongFile(FILL, FILL.replace("~", ""), "attention", "other way round"),
+    "mask not used": WrongFile("if mask is not None", "if False", "attention", "mask is not used"),
+    "hidden keys score 0": WrongFile(
+        FILL, FILL.replace("-math.inf", "0.0"), "attention", "gets the score 0"
+    ),
+    "mask after the softmax": WrongFile(
+        f"""    if mask is not None:
+        scores = scores.{FILL}
+    return scores.softmax(dim=-1) @ v""",
+        """    weights = scores.softmax(dim=-1)
+    return (weights if mask is None else weights * mask) @ v""",
+        "attention",
+        "mask comes after the softmax",
+    ),
+    "q is changed": WrongFile(
+        "    scores = q @", "    q *= 1\n    q += 0.1 * q\n    scores = q @", "attention", "differ"
+    ),
+    "q is scaled in place": WrongFile(
+        f"scores = q @ k.transpose(-2, -1){ROOT_D}",
+        "scores = q.div_(math.sqrt(q.size(-1))) @ k.transpose(-2, -1)",
+        "attention",
+        "it changes q itself",
+    ),
+    "attention for one size": WrongFile(
+        ROOT_D, " / 2", "attention", "shape (1, 5)"
+    ),
+    "attention stops": WrongFile(
+        "k.transpose(-2, -1)", "k.transpose(1, 2)", "attention", "your code stopped"
+    ),
+    "the past hidden": WrongFile(".tril()", ".triu()", "causal_mask", "shows the future"),
+    "itself hidden": WrongFile(".tril()", ".tril(-1)", "causal_mask", "the diagonal is True"),
+    "additive mask": WrongFile(
+        "torch.ones(T, T, dtype=torch.bool).tril()",
+        "torch.full((T, T), -math.inf).triu(1)",
+        "causal_mask",
+        "holds True and False",
+    ),
+    "padding is shown": WrongFile(
+        "tokens != 0", "tokens == 0", "padding_mask", "says where there is none"
+    ),
+    "eos is padding": WrongFile("tokens != 0", "tokens > 2", "padding_mask", "only 0 is padding"),
+    "mask (B, S)": WrongFile("[:, None, None]", "", "padding_mask", "Give it an axis between"),
+    "sines, then cosines": WrongFile(
+        "torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)",
+        "torch.cat([angles.sin(), angles.cos()], dim=-1)",
+        "positions",
+        "all sines, then all cosines",
+    ),
+    "first place 1": WrongFile(
+        "torch.arange(T)[", "(torch.arange(T) + 1)[", "positions", "number 0"
+    ),
+    "other arguments": WrongFile(
+        "def positions(T, d_model):", "def positions(T):\n    d_model = 8", "positions",
+        "the exam calls positions(T, d_model)",
+    ),
+    "heads by view": WrongFile(
+        SPLIT, "x.view(len(x), self.n_heads, x.size(1), -1)", HEADS, "which mixes up places"
+    ),
+    "heads joined by reshape": WrongFile(
+        JOIN, "answers.reshape(x.shape)", HEADS, "transpose(1, 2) comes before the reshape"
+    ),
+    "one head": WrongFile("self.n_heads = n_heads", "self.n_heads = 1", HEADS, "one head as wide"),
+    "two heads always": WrongFile(
+        "self.n_heads = n_heads", "self.n_heads = 2", HEADS, "right for (8, 2), not for (4, 1)"
+    ),
+    "no W_o": WrongFile("return self.W_o(", "return (", HEADS, "W_o is not used"),
+    "heads lose the mask": WrongFile(
+        "attention(q, k, v, mask)", "attention(q, k, v)", HEADS, "does it reach your attention?"
+    ),
+    "memory asks": WrongFile(
+        "q = self.split(self.W_q(x))\n        k, v = self.split(self.W_k(memory))",
+        "q = self.split(self.W_q(memory))\n        k, v = self.split(self.W_k(x))",
+        HEADS,
+        "The queries come from x, keys and values from memory",
+    ),
+    "no residual": WrongFile(
+        SUM_1, SUM_1.replace("x + ", ""), ENCODER, "around self-attention the plus sign is missing"
+    ),
+    "norms over places": WrongFile(
+        "nn.LayerNorm(d_model)", "Over(d_model)", ENCODER, "the norm runs over the places"
+    ),
+    "one norm for both sums": WrongFile(
+        NORM, NORM.replace("self.norm_1, self.norm_2 =", "self.norm_1 = self.norm_2 =").replace(
+            ", nn.LayerNorm(d_model)", ""
+        ),
+        ENCODER, "it should have 2 norms, and I find 1",
+    ),
+    "no ReLU": WrongFile(".relu()", "", ENCODER, "nothing bends"),
+    "x is changed": WrongFile(
+        SUM_1, SUM_1.replace("x + ", "x.add_(").replace("mask))", "mask)))"), ENCODER,
+        "changes its argument x",
+    ),
+    "norm of the answer": WrongFile(
+        SUM_3, "y + self.norm_3(self.feed_forward(y))", DECODER, "at the feed-forward"
+    ),
+    "memory looks at y": WrongFile(
+        SUM_2, SUM_2.replace("(y, memory,", "(memory, y,"), DECODER, "y asks and comes first"
+    ),
+    "memory not masked": WrongFile(
+        SUM_2, SUM_2.replace("src_mask", "None"), DECODER, "it is still seen"
+    ),
+    "the same heads twice": WrongFile(
+        "self.cross_attention = MultiHeadAttention(d_model, n_heads)",
+        "self.cross_attention = self.self_attention", DECODER, "I find 1",
+    ),
+    "plain list": WrongFile(
+        LIST, LIST.replace("nn.ModuleList(", "[").replace("n_layers))", "n_layers)]"),
+        "Transformer", "put them into nn.ModuleList",
+    ),
+    "one layer n times": WrongFile(
+        LIST, "nn.ModuleList([EncoderLayer(*sizes)] * n_layers)", "Transformer",
+        "of 2 EncoderLayers there is only 1",
+    ),
+    "dropout left on": WrongFile(
+        "self.output(y)", "self.output(F.dropout(y, 0.1))", "Transformer", "stop at model.eval()"
+    ),
+    "probabilities": WrongFile(
+        "self.output(y)", "self.output(y).softmax(dim=-1)", "Transformer", "these are probabilities"
+    ),
+    "short table of positions": WrongFile(
+        "x + positions(ids.size(1)", "x + positions(20", "Transformer", "your code stopped in line"
+    ),
+    "no causal mask": WrongFile(
+        "causal_mask(tgt.size(1))\n", "padding_mask(tgt)\n",
+        "Transformer, the future", "future leaks"
+    ),
+    "source without positions": WrongFile(
+        "memory, y = self.src_embedding(src)", "memory, y = self.src_embedding.rows(src)",
+        "Transformer, the source", "Are the positions added to the source?",
+    ),
+    "encoder sees padding": WrongFile(
+        "memory = layer(memory, src_mask)", "memory = layer(memory, src_mask | True)",
+        "Transformer, padding", "one <pad> more",
+    ),
+    "no √d_model": WrongFile(
+        " * math.sqrt(self.d_model)", "", "Transformer, the numbers", "not multiplied by √d_model"
+    ),
+    "√d_model for positions, too": WrongFile(
+        "x = self.rows(ids) * math.sqrt(self.d_model)\n        return x + positions(ids.size(1), "
+        "self.d_model)",
+        "x = self.rows(ids) + positions(ids.size(1), self.d_model)\n        return x * math.sqrt("
+        "self.d_model)",
+        "Transformer, the numbers", "multiplies the positions, too",
+    ),
+    "encoder left out": WrongFile(
+        "            memory = layer(memory, src_mask)\n", "            layer(memory, src_mask)\n",
+        "Transformer, the numbers", "what the encoder made of it",
+    ),
+    "padding counts": WrongFile(LOSS, LOSS.replace(", ignore_index=0", ""), "loss", "left out"),
+    "loss summed": WrongFile(
+        LOSS, LOSS.replace("=0)", "=0, reduction='sum')"), "loss", "the sum over the words"
+    ),
+    "loss without gradient": WrongFile(LOSS, f"{LOSS}.detach()", "loss", "no gradient can flow"),
+    "labels not moved": WrongFile(
+        "loss(model(src, tgt[:, :-1]), tgt[:, 1:])", "loss(model(src, tgt[:, :-1]), tgt[:, :-1])",
+        "train_step", "they are one word further",
+    ),
+    "all of tgt is read": WrongFile(
+        "loss(model(src, tgt[:, :-1]), tgt[:, 1:])", "loss(model(src, tgt)[:, :-1], tgt[:, 1:])",
+        "train_step", "all but the last column",
+    ),
+    "gradients pile up": WrongFile(
+        "    optimizer.zero_grad()\n", "", "train_step", "optimizer.zero_grad() comes first"
+    ),
+    "no step": WrongFile("    optimizer.step()\n", "", "train_step", "then optimizer.step()"),
+    "bos is kept": WrongFile("return tgt[:, 1:]", "return tgt", "greedy_decode", "still in front"),
+    "only the last word is fed": WrongFile(
+        "model(src, tgt)[:, -1]", "model(src, tgt[:, -1:])[:, -1]", "greedy_decode", "the thread"
+    ),
+    "stops with the first": WrongFile(
+        ".any(dim=1).all()", ".any(dim=1).any()", "greedy_decode", "as soon as one sentence is done"
+    ),
+    "does not stop": WrongFile(
+        "for _ in range(max_len):", "while True:", "greedy_decode", "and max_len is 2"
+    ),
+    "returns nothing": WrongFile(
+        "    return tgt[:, 1:]", "    tgt[:, 1:]", "greedy_decode", "Does its last line say return?"
+    ),
+}  # fmt: skip
+OVER = """
+class Over(nn.LayerNorm):
+    def forward(self, x):
+        x = x - x.mean(dim=1, keepdim=True)
+        x = x / (x.square().mean(dim=1, keepdim=True) + 1e-5).sqrt()
+        return x * self.weight + self.bias
+
+
+class FeedForward("""
