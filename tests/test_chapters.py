@@ -15,7 +15,6 @@ from tests.tautologies import claim_calls
 from tools import chapters
 from tools.chapters import (
     CHAPTERS,
-    IN_THE_APPENDIX,
     LEDGER,
     METADATA,
     PACKAGES,
@@ -28,14 +27,16 @@ from tools.set_up import is_evening, set_up_source
 from transformer_book.claims import claims_of
 
 MEGABYTES = 1.5
+OF_ITS_OWN_KIND = {"one_evening", "the_exam"}  # pages on which the reader writes all that runs
 PATH = re.compile(r"(?<![\w.:/])/(?:home|Users|root|tmp|var|usr|opt|mnt|content)/|[A-Z]:\\\\Users")
 
 
 NOTEBOOKS = {path: nbformat.read(path, as_version=4) for path in chapters.NOTEBOOKS}
 RULES = [
     pytest.param(path, rule, id=f"{path.stem}-{rule.__name__}")
-    for path in [*CHAPTERS, *IN_THE_APPENDIX]
-    for rule in rules_for(NOTEBOOKS[path])
+    for path, notebook in NOTEBOOKS.items()
+    if path.stem not in OF_ITS_OWN_KIND
+    for rule in rules_for(notebook)
 ]
 
 

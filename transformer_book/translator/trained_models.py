@@ -27,7 +27,8 @@ def trained(seed: int = 0) -> Transformer:
     """
     path = WEIGHTS / f"seed-{seed}.safetensors"
     if not path.exists():
-        seeds = sorted(int(p.stem.removeprefix("seed-")) for p in WEIGHTS.glob("seed-*.safetensors"))
+        there = WEIGHTS.glob("seed-*.safetensors")
+        seeds = sorted(int(file.stem.removeprefix("seed-")) for file in there)
         raise ValueError(f"seed must be one of {seeds}, got {seed!r}")
     with safe_open(path, framework="pt") as file:
         config = TransformerConfig(**json.loads(file.metadata()["config"]))
