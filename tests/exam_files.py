@@ -29,28 +29,47 @@ def edited(source: str, *edits: tuple[str, str]) -> str:
     return source
 
 
-HEADS_OF_EACH = """
-class Head(nn.Module):
-    def __init__(self, d_model, d_head):
-        super().__init__()
-        self.W_q = nn.Linear(d_model, d_head)
-        self.W_k = nn.Linear(d_model, d_head)
-        self.W_v = nn.Linear(d_model, d_head)
+FROM_THE_EVENING = (
+    ("def positions(T):  # (T, d_model)", "def positions(T, d_model):"),
+    ("def __init__(self, n_words):\n", "def __init__(self, n_words, d_model):\n"),
+    ("        self.rows =", "        self.d_model = d_model\n        self.rows ="),
+    ("* math.sqrt(d_model)", "* math.sqrt(self.d_model)"),
+    ("positions(ids.size(1))", "positions(ids.size(1), self.d_model)"),
+    ("def __init__(self, d_head=d_model):", "def __init__(self, d_model, d_head):"),
+    ("Attention(d_head) for", "Attention(d_model, d_head) for"),
+    ("class MultiHeadAttention(nn.Module):\n    def __init__(self):",
+     "class MultiHeadAttention(nn.Module):\n    def __init__(self, d_model, n_heads):"),
+    ("class FeedForward(nn.Module):\n    def __init__(self):",
+     "class FeedForward(nn.Module):\n    def __init__(self, d_model, d_ff):"),
+    ("2 * d_model", "d_ff"),
+    ("Layer(nn.Module):\n    def __init__(self):",
+     "Layer(nn.Module):\n    def __init__(self, d_model, n_heads, d_ff):"),
+    ("MultiHeadAttention()", "MultiHeadAttention(d_model, n_heads)"),
+    ("FeedForward()", "FeedForward(d_model, d_ff)"),
+    ("class Transformer(nn.Module):\n    def __init__(self):",
+     "class Transformer(nn.Module):\n"
+     "    def __init__(self, src_vocab, tgt_vocab, d_model, n_heads, n_layers, d_ff):"),
+    ("Layer()", "Layer(d_model, n_heads, d_ff)"),
+    ("Embedding(len(english))", "Embedding(src_vocab, d_model)"),
+    ("Embedding(len(french))", "Embedding(tgt_vocab, d_model)"),
+    ("len(french), bias", "tgt_vocab, bias"),
+    ("(src != PAD)[:, None]", "padding_mask(src)"),
+)  # fmt: skip
 
-    def forward(self, x, memory, mask):
-        return attention(self.W_q(x), self.W_k(memory), self.W_v(memory), mask)
+
+def from_the_evening() -> str:
+    """What the reader of One evening has, changed as the page says."""
+    evening = (ROOT / "chapters" / "translator.py").read_text(encoding="utf-8")
+    parts = evening[evening.index("class Attention(") : evening.index("if __name__")]
+    page = solution()
+    scores = parts[parts.index("        scores =") : parts.index("def positions")]
+    parts = parts.replace(scores, "        return attention(q, k, v, mask)\n\n\n")
+    imports_and_attention = page[: page.index("def causal_mask")]
+    mask = "def padding_mask(tokens):\n    return (tokens != 0)[:, None]\n\n\n"
+    ids = page[page.index("def loss") :]
+    return imports_and_attention + mask + edited(parts, *FROM_THE_EVENING) + ids
 
 
-class MultiHeadAttention(nn.Module):
-    def __init__(self, d_model, n_heads):
-        super().__init__()
-        self.heads = nn.ModuleList(Head(d_model, d_model // n_heads) for _ in range(n_heads))
-        self.W_o = nn.Linear(d_model, d_model)
-
-    def forward(self, x, memory, mask):
-        answers = [head(x, memory, mask) for head in self.heads]
-        return self.W_o(torch.cat(answers, dim=-1))
-"""
 FUSED = """
 class MultiHeadAttention(nn.Module):
     def __init__(self, d_model, n_heads):
@@ -138,14 +157,13 @@ def with_heads(source: str, heads: str) -> str:
 def right_files() -> dict[str, str]:
     """The page's, post-LN with masks of four axes, and others that do the same otherwise."""
     page = solution()
-    three_axes = edited(page, ("[:, None, None]", "[:, None]"))
     fused = with_heads(page, FUSED)
     for a in ("x", "y"):
         fused = fused.replace(f"self_attention({a}, {a},", f"self_attention({a}, {a}, {a},")
     fused = edited(fused, ("cross_attention(y, memory,", "cross_attention(y, memory, memory,"))
     return {
         "the page's": page,
-        "a loop over heads, masks of three axes": with_heads(three_axes, HEADS_OF_EACH),
+        "the evening's, a loop over heads, masks of three axes": from_the_evening(),
         "pre-LN, dropout, tied output": edited(page, *PRE, *LAST_NORMS),
         "fused weights, einsum, query key value": fused,
         "bare parameters, turned and in another order, norms by hand": edited(
@@ -259,6 +277,9 @@ WRONG_FILES = {
     "norms over places": WrongFile(
         "nn.LayerNorm(d_model)", "Over(d_model)", ENCODER, "the norm runs over the places"
     ),
+    "norms without a gain": WrongFile(
+        "nn.LayerNorm(d_model)", "Bare(d_model)", ENCODER, "does not use its gain"
+    ),
     "one norm for both sums": WrongFile(
         NORM, NORM.replace("self.norm_1, self.norm_2 =", "self.norm_1 = self.norm_2 =").replace(
             ", nn.LayerNorm(d_model)", ""
@@ -278,6 +299,14 @@ WRONG_FILES = {
     ),
     "memory not masked": WrongFile(
         SUM_2, SUM_2.replace("src_mask", "None"), DECODER, "it is still seen"
+    ),
+    "the future shown": WrongFile(
+        "self.self_attention(y, y, tgt_mask)", "self.self_attention(y, y)", DECODER,
+        "places before it moved",
+    ),
+    "masks exchanged": WrongFile(
+        "memory, tgt_mask, src_mask):\n", "memory, src_mask, tgt_mask):\n", DECODER,
+        "is tgt_mask the one before src_mask?",
     ),
     "the same heads twice": WrongFile(
         "self.cross_attention = MultiHeadAttention(d_model, n_heads)",
@@ -311,6 +340,10 @@ WRONG_FILES = {
     "encoder sees padding": WrongFile(
         "memory = layer(memory, src_mask)", "memory = layer(memory, src_mask | True)",
         "Transformer, padding", "one <pad> more",
+    ),
+    "sentences meet": WrongFile(
+        "self.output(y)", "self.output(y + y.mean(dim=0))", "Transformer, padding",
+        "a sentence gets other logits in a batch",
     ),
     "no √d_model": WrongFile(
         " * math.sqrt(self.d_model)", "", "Transformer, the numbers", "not multiplied by √d_model"
@@ -358,6 +391,11 @@ WRONG_FILES = {
     ),
 }  # fmt: skip
 OVER = """
+class Bare(nn.LayerNorm):
+    def forward(self, x):
+        return F.layer_norm(x, x.shape[-1:])
+
+
 class Over(nn.LayerNorm):
     def forward(self, x):
         x = x - x.mean(dim=1, keepdim=True)

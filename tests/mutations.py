@@ -796,6 +796,50 @@ lines that the page leaves blank are lost: else each.blank) ⇒ else 0)
 decorators are lost: min([node.lineno, *(d.lineno ⇒ max([node.lineno, *(d.lineno
 locals are taken for the file's: if symbol.is_global(): ⇒ if True:
 
+# transformer_book/exam/allowed.py | test_exam.py -k yours
+the book's own is let in: if name in ("transformer", "transformer_book"): ⇒
+    if name == "transformers":
+one's own Transformer is refused: if ast.unparse(value) != "self": ⇒ if True:
+
+# transformer_book/exam/marks.py | test_exam.py -k 'look or from_outside'
+changed arguments pass: if not is_unchanged(now, before): ⇒ if False:
+new models are not moved: parameter.add_(0.3 * ⇒ parameter.add_(0.0 *
+far away is near: return a.shape != b.shape or not ⇒ return a.shape != b.shape and not
+
+# transformer_book/exam/layouts.py | test_exam.py -k style
+no matrix is turned: (False,) if each.known else (False, True) ⇒ (False,)
+no rows head by head: for by_head in (False, True): ⇒ for by_head in (False,):
+
+# transformer_book/exam/copying.py | test_exam.py -k style
+gains taken for biases: key=lambda p: -float(p.mean()) ⇒ key=lambda p: float(p.mean())
+
+# transformer_book/exam/heads.py | test_exam.py -k look
+one size is enough: for d_model, n_heads in ((4, 1), (12, 3)): ⇒ for d_model, n_heads in ():
+
+# transformer_book/exam/layers.py | test_exam.py -k look
+a layer may see ahead: if (moved[:2] > MOVED).any(): ⇒ if False:
+
+# transformer_book/exam/whole.py | test_exam.py -k look
+sentences of a batch may meet: if far(together, alone): ⇒ if False:
+only the first target word is changed: for place in range(1, T): ⇒ for place in range(T, T):
+
+# transformer_book/exam/numbers.py | test_exam.py -k last_norm
+no last norm in pre-LN: if lacks_a_norm: ⇒ if False:
+
+# transformer_book/exam/writing.py | test_exam.py -k look
+one step is enough: for _ in range(2): ⇒ for _ in range(0):
+
+# transformer_book/exam/parts.py | test_exam.py -k waits
+trains what is wrong: if part.trains and is_wrong: ⇒ if False:
+
+# transformer_book/exam/translation.py | test_exam.py -k learns_nothing
+nothing learned is enough: if share < ENOUGH: ⇒ if False:
+
+# transformer_book/exam/sitting.py | test_exam.py -k loop
+a loop ends the exam: todo = todo[done + 1 :] ⇒ todo = []
+
+# transformer_book/exam/desk.py | test_exam.py -k ends_the_process
+what the file prints gets in between: os.dup2(quiet, 1) ⇒ pass
 
 # transformer_book/your_turn.py | test_your_turn.py
 largest input first: sorted(inputs, key=_size) ⇒ sorted(inputs, key=_size, reverse=True)

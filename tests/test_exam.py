@@ -7,16 +7,15 @@ import nbformat
 import pytest
 import torch
 
-from tests.exam_files import OVER, PAGE, WRONG_FILES, edited, right_files, solution
+from tests.exam_files import OVER, PAGE, PRE, WRONG_FILES, edited, right_files, solution
 from tools.chapters import ROOT, code_cells
 from transformer.multihead import MultiHeadAttention
 from transformer_book.exam.__main__ import main
 from transformer_book.exam.allowed import objection
 from transformer_book.exam.desk import load
 from transformer_book.exam.head_flaws import flawed_heads
-from transformer_book.exam.heads import PROPERTIES_ONLY, WITH_YOUR_WEIGHTS
 from transformer_book.exam.layouts import Linear
-from transformer_book.exam.marks import Result
+from transformer_book.exam.marks import WITH_YOUR_WEIGHTS, Result, from_outside
 from transformer_book.exam.parts import PARTS, answers
 from transformer_book.exam.sitting import PATIENCE, exam, parts_named, sit
 from transformer_book.translator import SENTENCES
@@ -61,9 +60,25 @@ def test_weights_that_cannot_be_read_are_told_and_no_error(tmp_path):
     )  # fmt: skip
     results = {r.part: r for r in asked(source, tmp_path)}
     assert {r.mark for r in results.values()} == {"✓"}
-    told = {name for name, r in results.items() if PROPERTIES_ONLY in r.text}
+    told = {name for name, r in results.items() if from_outside("") in r.text}
     layers = {"EncoderLayer", "DecoderLayer"}
     assert told == {"MultiHeadAttention", "Transformer, the numbers"} | layers
+
+
+def test_a_model_without_the_classes_for_its_layers_is_judged_from_outside(tmp_path):
+    source = solution()
+    for name in ("EncoderLayer", "DecoderLayer"):
+        source = source.replace(name, f"My{name}")
+    results = {r.part: (r.mark, r.text) for r in asked(source, tmp_path)}
+    assert results["EncoderLayer"] == ("○", "mine.py has no EncoderLayer yet")
+    said = from_outside("which is which without EncoderLayer")
+    assert results["Transformer, the numbers"] == ("✓", said)
+
+
+def test_pre_ln_needs_a_last_norm(tmp_path):
+    (wrong,) = (r for r in asked(edited(solution(), *PRE), tmp_path) if r.mark == "✗")
+    assert wrong.part == "Transformer, the numbers"
+    assert wrong.text.startswith("right but for the last norm of a stack\n")
 
 
 @pytest.mark.parametrize("name", WRONG_FILES)
@@ -149,7 +164,7 @@ def test_the_right_file_trains_and_translates(tmp_path, monkeypatch):
         load(_written(solution(), tmp_path)), parts_named("translation"), tell=told.append
     )
     assert result.mark == "✓"
-    share = re.search(r"≈ (\d+) % without a fault$", result.text)
+    share = re.fullmatch(r"  200 new sentences: right ≈ (\d+) %", told[-1])
     assert int(share[1]) >= 60
     assert "  the dog sees the cat → le chien voit le chat" in told
     assert [line.partition(" → ")[0].strip() for line in told if "→" in line] == [*SENTENCES]
@@ -164,7 +179,7 @@ def test_what_learns_nothing_is_told_after_the_training(tmp_path, monkeypatch):
         load(_written(source, tmp_path)), parts_named("translation"), tell=told.append
     )
     assert result.mark == "✗"
-    assert re.match(r"it gets ≈ \d+ % of 200 new sentences right; 30 % or more", result.text)
+    assert result.text.startswith("of 200 new sentences fewer than 30 % are right\n")
     assert "The loss has hardly fallen" in result.text
     assert "  (You have no train_step yet, so it takes the book's.)" in told
 

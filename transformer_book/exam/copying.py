@@ -20,7 +20,7 @@ BookLayer = EncoderLayer | DecoderLayer
 
 
 class UnreadableError(Exception):
-    """Where it cannot be seen which parameter is which; it says why."""
+    """Where it cannot be seen which parameter is which; it says what cannot be told."""
 
 
 class Norm(NamedTuple):
@@ -63,13 +63,13 @@ class LayerParts:
 
     def __init__(self, mine: Mine, own: nn.Module, kind: type[BookLayer]):
         if mine.known.get("layout") is None:
-            raise UnreadableError(f"the weights of your {NAME}")
+            raise UnreadableError(f"how your {NAME} stores them")
         kind_of_heads = type(mine.get(NAME)(SIZES["d_model"], SIZES["n_heads"]))
         heads = [m for m in own.modules() if type(m) is kind_of_heads]
         inside = {id(p) for each in heads for p in each.parameters()}
         n_norms, found = (2, 3)[kind is DecoderLayer], linears(own, inside)
         if not heads or found is None:
-            raise UnreadableError("which of its weights are those of its attention")
+            raise UnreadableError("which of them are its attention's")
         if len(heads) != n_norms - 1:
             look = "Self-attention and the look at the memory need weights of their own"
             wanted = f"it should hold {n_norms - 1} {NAME}, and I find {len(heads)}"
@@ -126,9 +126,11 @@ def norms_of(module: nn.Module, without: set[int]) -> list[Norm]:
     found = []
     for owner in module.modules():
         own = [p for p in owner.parameters(recurse=False) if id(p) not in without]
-        if not own or any(p.dim() != 1 for p in own):
+        if not own or any(p.shape != (SIZES["d_model"],) for p in own):
             continue
         gain, *biases = sorted((p.detach() for p in own), key=lambda p: -float(p.mean()))
+        if gain.mean() < 0.5:
+            raise UnreadableError("which are the gains of its norms")
         found.append(Norm(gain, biases[0] if biases else None))
     return found
 

@@ -110,6 +110,9 @@ CHANGES: dict[str, Change] = {
     "the variance divides by d_model - 1; in a LayerNorm it divides by d_model (section 7.3)": (
         _norms(partial(_over, -1, n=1))
     ),
+    "the norm does not use its gain and its bias (section 7.3)": _norms(
+        lambda norm, x: F.layer_norm(x, x.shape[-1:])
+    ),
     "the norm does not take the mean away (section 7.3)": _norms(
         lambda norm, x: F.rms_norm(x, x.shape[-1:], norm.weight) + norm.bias
     ),

@@ -8,15 +8,21 @@ from torch import Tensor, nn
 
 from transformer_book.exam.head_flaws import D_MODEL, FLAWS, N_HEADS, flawed_heads
 from transformer_book.exam.layouts import Layout, book_heads, layouts, squares
-from transformer_book.exam.marks import Mine, Wrong, far, module_of, shaken, tensor_of
+from transformer_book.exam.marks import (
+    MOVED,
+    UNNOTICED,
+    WITH_YOUR_WEIGHTS,
+    Mine,
+    Wrong,
+    far,
+    from_outside,
+    module_of,
+    shaken,
+    tensor_of,
+)
 
 NAME = "MultiHeadAttention"
 B, T, S = 3, 5, 7
-WITH_YOUR_WEIGHTS = "with your weights in it, the book's gives the same numbers"
-PROPERTIES_ONLY = (
-    "right in all that shows from outside; how you store the weights I cannot read, so they were "
-    "not put into the book's"
-)
 
 
 class Heads:
@@ -65,7 +71,7 @@ def ask_heads(mine: Mine) -> str:
             look = "Is there a number in it that should come from d_model or n_heads?"
             raise Wrong(f"right for ({D_MODEL}, {N_HEADS}), not for ({d_model}, {n_heads})", look)
     mine.known |= {"layout": layout, "axes": axes}
-    return WITH_YOUR_WEIGHTS if layout else PROPERTIES_ONLY
+    return WITH_YOUR_WEIGHTS if layout else from_outside("how they are stored")
 
 
 def _first_answer(own: Heads, x: Tensor, memory: Tensor) -> Tensor:
@@ -89,14 +95,14 @@ def each_query_is_its_own(own: Heads, x: Tensor, memory: Tensor) -> None:
     changed[0, 2, ::2] += 1
     y = own(x, memory, None)
     moved = (own(changed, memory, None) - y)[0].abs().amax(-1)
-    if (moved[[0, 1, 3, 4]] > 1e-3).any():
+    if (moved[[0, 1, 3, 4]] > MOVED).any():
         look = "Cut with view(B, T, n_heads, d_k).transpose(1, 2), and go back the same way."
         raise Wrong(
             "only the third of five queries was changed, but answers to others moved",
             *(_hints(own, x, memory) or [f"{look} (section 5.4)"]),
             answers_moved_by=moved,
         )
-    if moved[2] < 1e-3:
+    if moved[2] < UNNOTICED:
         look = "The queries come from the first argument, keys and values from the second"
         raise Wrong("a query was changed, and its answer did not move", f"{look} (section 3.5)")
     turned = own(x, memory.flip(1), None)

@@ -16,13 +16,20 @@ from transformer_book.exam.copying import (
     in_the_usual_order,
 )
 from transformer_book.exam.flaws import layer_flaws
-from transformer_book.exam.heads import (
-    PROPERTIES_ONLY,
+from transformer_book.exam.heads import as_form, ask_heads
+from transformer_book.exam.marks import (
+    MOVED,
+    UNNOTICED,
     WITH_YOUR_WEIGHTS,
-    as_form,
-    ask_heads,
+    Mine,
+    NotThereYet,
+    Wrong,
+    far,
+    from_outside,
+    module_of,
+    shaken,
+    tensor_of,
 )
-from transformer_book.exam.marks import Mine, NotThereYet, Wrong, far, module_of, shaken, tensor_of
 
 B, T, S = 2, 4, 6
 ENCODER, DECODER = "EncoderLayer", "DecoderLayer"
@@ -67,7 +74,7 @@ def ask_encoder_layer(mine: Mine) -> str:
         changed = x.clone()
         changed[0, 3 if hidden else 2, ::2] += 1
         moved = (own(changed, mask) - y)[0, :2].abs().amax(-1)
-        if hidden and (moved > 1e-3).any():
+        if hidden and (moved > MOVED).any():
             look = "Does the mask go on to self-attention? (section 8.2)"
             raise Wrong(
                 "the fourth of four places is hidden by the mask, but others still notice it",
@@ -75,7 +82,7 @@ def ask_encoder_layer(mine: Mine) -> str:
                 mask=mask[:1],
                 first_two_moved_by=moved,
             )
-        if not hidden and (moved < 1e-3).any():
+        if not hidden and (moved < UNNOTICED).any():
             look = "Is self-attention called, with x for both of its arguments? (section 8.2)"
             raise Wrong("a place was changed, and the two before it did not notice", look)
     return equals_the_books(own, EncoderLayer, (x, mask))
@@ -93,21 +100,21 @@ def ask_decoder_layer(mine: Mine) -> str:
     later = y.clone()
     later[:, 2, ::2] += 1
     moved = (own(later, memory, past, words) - got)[0].abs().amax(-1)
-    if (moved[:2] > 1e-3).any():
+    if (moved[:2] > MOVED).any():
         look = "tgt_mask is for self-attention, src_mask for the look at the memory (section 8.3)"
         look = flaw_of(own, DecoderLayer, (y, memory, past, words)) or look
         raise Wrong("a place of y was changed, and places before it moved", look, moved_by=moved)
-    if moved[3] < 1e-3:
+    if moved[3] < UNNOTICED:
         look = "Is self-attention called, with y for both of its arguments? (section 8.3)"
         raise Wrong("a place of y was changed, and the one after it did not notice", look)
     for place, hidden in ((3, False), (5, True)):
         changed = memory.clone()
         changed[0, place, ::2] += 1
         moved = (own(y, changed, past, words) - got)[0].abs().amax(-1)
-        if hidden and (moved > 1e-3).any():
+        if hidden and (moved > MOVED).any():
             look = "Does src_mask go on to the attention to the memory? (section 8.3)"
             raise Wrong("src_mask hides a place of the memory, but it is still seen", look)
-        if not hidden and (moved < 1e-3).any():
+        if not hidden and (moved < UNNOTICED).any():
             look = "Keys and values of the second attention come from memory (section 8.3)"
             raise Wrong("the memory was changed, and nothing moved", look)
     return equals_the_books(own, DecoderLayer, (y, memory, past, words))
@@ -122,7 +129,8 @@ def _first_answer(own: Layer, y: Tensor, memory: Tensor, past: Tensor, words: Te
             own(y, memory[:, :T], past, words[..., :T])
         except Wrong:
             raise wrong from None
-        look = "In attention to the memory y asks and comes first: attention(y, memory, mask)"
+        look = "In attention to the memory y asks and comes first: attention(y, memory, mask). And "
+        look += "is tgt_mask the one before src_mask?"
         raise Wrong(
             f"it works only where memory is as long as y\n    {wrong}", f"{look} (section 8.3)"
         ) from wrong
@@ -141,8 +149,8 @@ def equals_the_books(own: Layer, kind: type[BookLayer], given: tuple[Tensor, ...
     mine.known[name] = None
     try:
         parts = LayerParts(mine, own.module, kind)
-    except UnreadableError:
-        return PROPERTIES_ONLY
+    except UnreadableError as unclear:
+        return from_outside(str(unclear))
     got = own(*given)
     book_given = [as_form(x, 4) if x.dtype == torch.bool else x for x in given]
     nearest = None

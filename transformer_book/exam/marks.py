@@ -17,6 +17,8 @@ from transformer_book.answers import copy_of, is_unchanged
 from transformer_book.your_turn import YourTurn, is_empty
 
 INDENT = "    "
+MOVED, UNNOTICED = 1e-3, 1e-4  # float32 leaves some 1e-6 where nothing has moved
+WITH_YOUR_WEIGHTS = "with your weights in it, the book's gives the same numbers"
 FILE = "the file"  # what is asked before any part: whether it runs
 
 
@@ -92,6 +94,14 @@ class Mine:
         line = f" in line {own[-1].lineno}, {own[-1].line}" if own else ""
         said = "".join(traceback.format_exception_only(error)).strip().splitlines()
         return f"{line}\n{INDENT}{said[0]}" if said else line
+
+
+def from_outside(unclear: str) -> str:
+    """What is said where the reader's weights cannot be put into the package's."""
+    return (
+        "right in all that shows from outside; your weights were not put into the book's, for I "
+        f"cannot tell {unclear}"
+    )
 
 
 def is_gap(thing: Any) -> bool:

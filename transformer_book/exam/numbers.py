@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.layers import LayerNorm
-from transformer.model import DecoderLayer, EncoderLayer
+from transformer.model import Decoder, DecoderLayer, EncoderLayer
 from transformer.model import Transformer as Book
 from transformer_book.exam.copying import (
     SIZES,
@@ -22,7 +22,6 @@ from transformer_book.exam.copying import (
     norms_of,
 )
 from transformer_book.exam.flaws import model_flaws
-from transformer_book.exam.heads import PROPERTIES_ONLY, WITH_YOUR_WEIGHTS
 from transformer_book.exam.layers import (
     DECODER,
     ENCODER,
@@ -30,7 +29,14 @@ from transformer_book.exam.layers import (
     ask_encoder_layer,
     kind_of_layer,
 )
-from transformer_book.exam.marks import Mine, NotThereYet, Wrong, far
+from transformer_book.exam.marks import (
+    WITH_YOUR_WEIGHTS,
+    Mine,
+    NotThereYet,
+    Wrong,
+    far,
+    from_outside,
+)
 from transformer_book.exam.whole import N_SRC, N_TGT, Model
 
 N_LAYERS = 2
@@ -44,11 +50,11 @@ class Parts:
     def __init__(self, mine: Mine, own: nn.Module):
         for name, ask in ((ENCODER, ask_encoder_layer), (DECODER, ask_decoder_layer)):
             if not mine.has(name):
-                raise UnreadableError(f"which of its parameters is which without {name}")
+                raise UnreadableError(f"which is which without {name}")
             if name not in mine.known:
                 ask(mine)
             if mine.known[name] is None:
-                raise UnreadableError(f"the weights of your {name}")
+                raise UnreadableError(f"how your {name} stores them")
         self.how: dict[type[BookLayer], Arrangement] = {
             EncoderLayer: mine.known[ENCODER],
             DecoderLayer: mine.known[DECODER],
@@ -58,31 +64,29 @@ class Parts:
         for kind in self.how:
             found = [m for m in own.modules() if type(m) is kind_of_layer(mine, kind.__name__)]
             if len(found) != N_LAYERS:
-                raise UnreadableError(f"its {kind.__name__}s")
+                raise UnreadableError(f"where its {kind.__name__}s are")
             inside |= {id(p) for each in found for p in each.parameters()}
             self.layers[kind] = [LayerParts(mine, each, kind) for each in found]
-        if len({how.norm for how in self.how.values()}) > 1:
-            raise Wrong("the encoder is pre-LN and the decoder post-LN, or the other way round")
         self.norms = norms_of(own, inside)
         rest = [p.detach() for p in own.parameters() if id(p) not in inside]
         self.src = _only([p for p in rest if p.shape == (N_SRC, SIZES["d_model"])])
         shapes = ((N_TGT, SIZES["d_model"]), (SIZES["d_model"], N_TGT))
         self.tgt = [p for p in rest if p.shape in shapes]
         self.bias = next((p for p in rest if p.shape == (N_TGT,)), None)
-        self.norms = [n for n in self.norms if n.gain.shape == (SIZES["d_model"],)]
         if not 1 <= len(self.tgt) <= 2 or len(self.norms) > 2:
-            raise UnreadableError("the parameters besides its layers")
+            raise UnreadableError("which is which besides those of its layers")
 
     def books(self) -> Iterator[tuple[Book, bool]]:
-        """The package's model with these parts in every order, and whether it has last norms."""
-        pre = self.how[EncoderLayer].norm
+        """The package's model with these parts in every order, and whether it lacks a last norm."""
+        orders = [self.how[kind].norm for kind in self.how]
         lasts: list[tuple[Norm | None, ...]] = list(permutations([*self.norms, None, None], 2))
         lasts = [each for each in lasts if sum(n is not None for n in each) == len(self.norms)]
         for tables in permutations(self.tgt) if len(self.tgt) == 2 else [self.tgt * 2]:
             for last in lasts[: 2 if len(self.norms) else 1]:
-                book = Book(config(pre, N_LAYERS, N_SRC, N_TGT)).eval()
-                self._copy(book, tables, last)
-                yield book, None not in last
+                book = Book(config(orders[0], N_LAYERS, N_SRC, N_TGT))
+                book.decoder = Decoder(config(orders[1], N_LAYERS))
+                self._copy(book.eval(), tables, last)
+                yield book, ("pre", None) in zip(orders, last, strict=True)
 
     @torch.no_grad()
     def _copy(self, book: Book, tables: tuple[Tensor, ...] | list[Tensor], last: tuple) -> None:
@@ -118,20 +122,20 @@ def ask_numbers(mine: Mine) -> str:
     words = torch.tensor(TGT) != 0  # where padding asks, the answers mean nothing
     try:
         parts = Parts(mine, model.module)
-    except UnreadableError:
-        return PROPERTIES_ONLY
+    except UnreadableError as unclear:
+        return from_outside(str(unclear))
     except Wrong:
         raise NotThereYet("waits until the layers are right") from None
     own = model(SRC, TGT)
     first = None
-    for book, has_last_norms in parts.books():
+    for book, lacks_a_norm in parts.books():
         answers = parts.logits(book)
         first = answers if first is None else first
         if far(answers[words], own[words]):
             continue
-        if parts.how[EncoderLayer].norm == "pre" and not has_last_norms:
+        if lacks_a_norm:
             look = "In pre-LN nothing norms the last sum, so each stack ends with a norm"
-            raise Wrong("right but for the last norm of each stack", f"{look} (section 7.4)")
+            raise Wrong("right but for the last norm of a stack", f"{look} (section 7.4)")
         return WITH_YOUR_WEIGHTS
     said = (
         f"Look at this: {said}"

@@ -74,6 +74,7 @@ def _all_said(path: Path, parts: Sequence[Part], patience: float) -> Iterator[di
     """What the processes say; one that is ended is followed by another, for the parts behind."""
     todo, is_wrong = list(parts), False
     while todo:
+        n_before, said = len(todo), {}
         for said in _said(path, todo, is_wrong, patience):
             names = [part.name for part in todo]
             if "part" in said:
@@ -81,6 +82,8 @@ def _all_said(path: Path, parts: Sequence[Part], patience: float) -> Iterator[di
                 todo = todo[done + 1 :]
             is_wrong = is_wrong or said.get("mark") == "✗"
             yield said
+        if len(todo) == n_before:
+            return
         while todo and todo[0].name.startswith(f"{said.get('part')},"):  # as it would again
             yield {"part": todo.pop(0).name, "mark": "○", "text": f"waits for {said['part']}"}
 
@@ -112,6 +115,8 @@ def _said(
         except queue.Empty:
             text = f"nothing came for {seconds:.0f} seconds, so it was stopped"
             text += ". Is there a loop that never ends?"
+            if asked == FILE:
+                text += ' If it trains, do so under: if __name__ == "__main__"'
             yield {"part": asked or FILE, "mark": "✗", "text": text}
             return
         finally:

@@ -5,7 +5,17 @@ from torch import Tensor, nn
 
 from transformer_book.exam.copying import SIZES
 from transformer_book.exam.layers import DECODER, ENCODER, kind_of_layer, same_twice
-from transformer_book.exam.marks import Mine, NotThereYet, Wrong, far, module_of, shaken, tensor_of
+from transformer_book.exam.marks import (
+    MOVED,
+    UNNOTICED,
+    Mine,
+    NotThereYet,
+    Wrong,
+    far,
+    module_of,
+    shaken,
+    tensor_of,
+)
 
 NAME = "Transformer"
 N_SRC, N_TGT = 9, 7
@@ -78,7 +88,8 @@ def all_layers_are_found(mine: Mine, two_layers: nn.Module) -> None:
     if not wanted:
         raise Wrong(
             "model.parameters() does not hold all layers, so that nothing would train them",
-            "A plain Python list hides them; put them into nn.ModuleList (section 8.2)",
+            "A plain Python list hides them, so put them into nn.ModuleList. Or is n_layers not "
+            "used? (section 8.2)",
         )
 
 
@@ -96,7 +107,7 @@ def ask_future(mine: Mine) -> str:
             changed = [*tgt[:place], 2, *tgt[place + 1 :]]
             moved = model.moved(src, tgt, to=(src, changed))
             example = {"src": src, "tgt": tgt, "changed": changed, "logits_moved_by": moved}
-            if (moved[:place] > 1e-3).any():
+            if (moved[:place] > MOVED).any():
                 raise Wrong(
                     f"the future leaks: tgt was changed at place {place}, counted from 0, and "
                     "logits before it moved",
@@ -104,7 +115,7 @@ def ask_future(mine: Mine) -> str:
                     "model that leaks learns to copy and cannot write (section 8.6)",
                     **example,
                 )  # fmt: skip
-            if (moved[place:] < 1e-3).any():
+            if (moved[place:] < UNNOTICED).any():
                 look = "Does each place see itself and all before it? tril() keeps the diagonal"
                 raise Wrong(
                     f"tgt was changed at place {place}, counted from 0, and some logits there or "
@@ -130,11 +141,11 @@ def ask_source(mine: Mine) -> str:
         ),
     ):
         moved = model.moved(src, tgt, to=(changed, tgt))
-        if (moved < 1e-3).any():
+        if (moved < UNNOTICED).any():
             raise Wrong(symptom, look, src=src, changed=changed, tgt=tgt, logits_moved_by=moved)
     swapped = [1, 5, 4, 6]
     moved = model.moved(src, tgt, to=(src, swapped))
-    if moved[-1] < 1e-3:
+    if moved[-1] < UNNOTICED:
         look = "Are the positions added to the target? (section 6.1)"
         raise Wrong(
             "two words of the target changed places, and the last logits did not move",
@@ -147,7 +158,7 @@ def ask_source(mine: Mine) -> str:
 def ask_padding(mine: Mine) -> str:
     model, tgt = Model(mine), [1, 4]
     moved = model.moved([4, 2], tgt, to=([4, 2, 0], tgt))
-    if (moved > 1e-3).any():
+    if (moved > MOVED).any():
         raise Wrong(
             "one <pad> more behind the source, and the logits moved",
             "The padding mask of the source is needed twice, in the encoder and where the decoder "
