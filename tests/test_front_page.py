@@ -49,6 +49,6 @@ def test_it_counts_the_claims_in_full_hundreds():
 
 
 def test_the_translator_knows_about_as_many_words_as_it_says():
-    assert "has learnt two hundred words, such as *cat*, *queen* and *sleeps*" in INTRO
+    assert "has learned two hundred words, such as *cat*, *queen* and *sleeps*" in INTRO
     assert {"cat", "queen", "sleeps"} <= set(SOURCE_WORDS)
     assert round(len(SOURCE_WORDS), -2) == 200

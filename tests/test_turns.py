@@ -109,7 +109,7 @@ def test_a_chapter_that_is_as_it_should_be(told, how):
 def test_what_is_right_and_not_used(told):
     unused = "mean = check_mean.use(lambda x: ..., mean_solution)\nclaim('a mean of means', True)"
     (line,) = told("right", use_mean=unused)
-    assert line.startswith("cell use-mean says: ▸ From here on this page runs with the solution's")
+    assert line.startswith("cell use-mean says: → From here on this page runs with the solution's")
 
 
 def test_what_is_wrong_and_used(told):

@@ -69,7 +69,7 @@ def test_later_cells_run_with_what_is_right(capsys):
     def used(mean):
         chosen = check.use(mean, average)
         said = capsys.readouterr().out
-        assert said.startswith("▸ From here on this page runs with ")
+        assert said.startswith("→ From here on this page runs with ")
         assert ("your mean." in said) == (chosen is mean)
         assert chosen in (mean, average)
         return said.strip().partition("because ")[2]

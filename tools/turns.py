@@ -26,7 +26,7 @@ from transformer_book.claims import claims_of
 
 SIGNS = {"right": "✓", "wrong": "✗"}
 TURN = re.compile(r"your-turn-|exercise-\d+-\d+$")
-USED = "▸ From here on this page runs with "
+USED = "→ From here on this page runs with "
 Definition = ast.FunctionDef | ast.ClassDef
 
 

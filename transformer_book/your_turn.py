@@ -90,7 +90,7 @@ class YourTurn:
             checked = (cannot_stand_in(yours, solution, given) for given in self.inputs)
             why = next((each for each in checked if each), "")
         whose = f"the solution's {name}, because {why}" if why else f"your {name}"
-        print(f"▸ From here on this page runs with {whose}.")
+        print(f"→ From here on this page runs with {whose}.")
         return solution if why else yours
 
     def _is_unwritten(self, attempt: Callable) -> bool:
