@@ -82,9 +82,9 @@ def ask_encoder_layer(mine: Mine) -> str:
                 mask=mask[:1],
                 first_two_moved_by=moved,
             )
-        if not hidden and (moved < UNNOTICED).any():
+        if not hidden and (moved < UNNOTICED).all():
             look = "Is self-attention called, with x for both of its arguments? (section 8.2)"
-            raise Wrong("a place was changed, and the two before it did not notice", look)
+            raise Wrong("a place was changed, and neither of the two before it noticed", look)
     return equals_the_books(own, EncoderLayer, (x, mask))
 
 
@@ -114,7 +114,7 @@ def ask_decoder_layer(mine: Mine) -> str:
         if hidden and (moved > MOVED).any():
             look = "Does src_mask go on to the attention to the memory? (section 8.3)"
             raise Wrong("src_mask hides a place of the memory, but it is still seen", look)
-        if not hidden and (moved < UNNOTICED).any():
+        if not hidden and (moved < UNNOTICED).all():
             look = "Keys and values of the second attention come from memory (section 8.3)"
             raise Wrong("the memory was changed, and nothing moved", look)
     return equals_the_books(own, DecoderLayer, (y, memory, past, words))

@@ -141,7 +141,7 @@ def ask_source(mine: Mine) -> str:
         ),
     ):
         moved = model.moved(src, tgt, to=(changed, tgt))
-        if (moved < UNNOTICED).any():
+        if (moved < UNNOTICED).all():
             raise Wrong(symptom, look, src=src, changed=changed, tgt=tgt, logits_moved_by=moved)
     swapped = [1, 5, 4, 6]
     moved = model.moved(src, tgt, to=(src, swapped))
