@@ -28,6 +28,7 @@ code  | proof        | hide-cell   | # @title Checked here: two | claim: two
 code  | your-turn-add |            | def add(): ... | ○ Your turn 3.1: not written yet
 text  | {hint}
 code  | solution-your-turn-add | hide-cell | # @title Solution: add | ✓ Your turn 3.1: right
+code  | use-add      |             | add = check.use(add, solved) | → From here on
 text  | ## 3.2 The translator so far
 text  | ## Summary
 text  | ## Exercises
@@ -280,7 +281,7 @@ def many_words(notebook):
     "('The translator so far', 'Summary', 'Exercises', 'Further reading')",
 )
 def no_translator(notebook):
-    text_after(notebook, "solution-your-turn-add").source = ""
+    text_after(notebook, "use-add").source = ""
 
 
 @breaks("the_reader_has_a_turn", "no cell your-turn-…")
@@ -303,6 +304,11 @@ def a_turn_that_is_taken(notebook):
 @breaks("the_reader_has_a_turn", "your-turn-add: no cell solution-your-turn-add follows")
 def a_turn_without_solution(notebook):
     drop(notebook, "solution-your-turn-add")
+
+
+@breaks("the_reader_has_a_turn", "your-turn-add: no later cell runs with add: check.use(add, …)")
+def a_turn_that_is_not_used(notebook):
+    drop(notebook, "use-add")
 
 
 @breaks("the_reader_has_a_turn", "your-turn-add: no <summary>Hint before its solution")
