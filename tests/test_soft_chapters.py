@@ -28,6 +28,7 @@ HERE = ("03", "08", "09", "14")
 UNTRAINED = {
     "plot-arms": "it draws a mean of every few steps, and there are four",
     "plot-induction": "it draws a mean of every few steps, and there are four",
+    "plot-long": "it draws a mean of every twenty steps, and there are four",
 }
 
 
