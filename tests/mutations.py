@@ -859,7 +859,7 @@ dots are a gap: return found is not None and not found[1].returned_something ⇒
 what is wrong is used: elif self._first_difference(yours): ⇒ elif False:
 what is not written is used: or self._is_unwritten(yours): ⇒ or False:
 the solution counts as the reader's: if yours is solution or ⇒ if
-what cannot be trained is used: why = next((each for each in checked if each), "") ⇒ why = ""
+what cannot be trained is used: why = next(filter(None, found), "") ⇒ why = ""
 the right answer is told: print(f"✗ {self.label}: not {answer}") ⇒
     print(f"✗ {self.label}: not {answer} but {self.right}")
 counts within one per cent: 0.01 * isinstance(right, float) ⇒ 0.01
@@ -870,6 +870,7 @@ a list stands in for a tensor: and not isinstance(mine, Tensor): ⇒ and False:
 another number type stands in: and mine.dtype != theirs.dtype: ⇒ and False:
 no gradient comes through: and theirs.requires_grad and not mine.requires_grad: ⇒ and False:
 gradients are not asked for: copied.requires_grad_() ⇒ pass
+gradients are always asked for: _with_gradients if trained else copy_of ⇒ _with_gradients
 fewer parts stand in: return "" if len(got) == len(expected) else ⇒ return "" if True else
 lists are not copied: return type(value)(map(copy_of, value)) ⇒ return type(value)(value)
 tensors in lists may change: all(map(is_unchanged, now, before)) ⇒ True

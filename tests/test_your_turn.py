@@ -120,6 +120,8 @@ def test_what_is_right_but_cannot_be_trained_is_not_used(way, why, capsys):
     assert capsys.readouterr().out.startswith("✓")
     assert check.use(mean, average) is average
     assert capsys.readouterr().out.partition("because ")[2].startswith(why)
+    only_tensors_count = check.use(mean, average, trained=False) is mean
+    assert only_tensors_count == ("gradient" in why)
 
 
 def test_what_is_wrong_gets_the_smallest_input_that_shows_it(told):

@@ -93,15 +93,16 @@ def disagreement(got: Any, expected: Any, tolerance: float) -> str:
     return "" if got == expected else "it differs"
 
 
-def cannot_stand_in(yours: Callable, solution: Callable, given: tuple) -> str:
+def cannot_stand_in(yours: Callable, solution: Callable, given: tuple, *, trained: bool) -> str:
     """Why later cells cannot run with ``yours`` in the place of ``solution``; "" if they can.
 
-    An answer may come as a list, or through NumPy, and be right; but a model that is trained with
-    it needs tensors of its own type, and gradients that come through.
+    An answer may come as a list, or through NumPy, and be right; but later cells need tensors of
+    the solution's type, and a model that is ``trained`` with it gradients that come through.
     """
-    expected = tree_leaves(solution(*map(_with_gradients, given)))
+    argument = _with_gradients if trained else copy_of
+    expected = tree_leaves(solution(*map(argument, given)))
     try:
-        got = tree_leaves(yours(*map(_with_gradients, given)))
+        got = tree_leaves(yours(*map(argument, given)))
     except Exception as error:  # the reader's, whatever it is: it is told, not hidden
         return f"yours stops where gradients are asked for ({type(error).__name__})"
     for mine, theirs in zip(got, expected, strict=False):

@@ -74,12 +74,12 @@ class YourTurn:
         else:
             print(f"✓ {self.label}: right on {len(self.inputs)} inputs")
 
-    def use(self, yours: Callable, solution: Callable) -> Callable:
+    def use(self, yours: Callable, solution: Callable, *, trained: bool = True) -> Callable:
         """What later cells run with: ``yours`` if it is right, else ``solution``; prints which.
 
-        Later cells train, so what is right has to be in the solution's type and let gradients
-        through. A name of the reader's is its ``__name__``. A cell that is run again without what
-        the reader writes is given the solution for ``yours``, by that name.
+        What is right has to be in the solution's type and, where a model is ``trained`` with it,
+        let gradients through. A cell that is run again without what the reader writes is given the
+        solution for ``yours``, by that name.
         """
         name = getattr(yours, "__name__", "function")
         if yours is solution or self._is_unwritten(yours):
@@ -87,8 +87,8 @@ class YourTurn:
         elif self._first_difference(yours):
             why = "yours is not right yet"
         else:
-            checked = (cannot_stand_in(yours, solution, given) for given in self.inputs)
-            why = next((each for each in checked if each), "")
+            found = (cannot_stand_in(yours, solution, x, trained=trained) for x in self.inputs)
+            why = next(filter(None, found), "")
         whose = f"the solution's {name}, because {why}" if why else f"your {name}"
         print(f"→ From here on this page runs with {whose}.")
         return solution if why else yours
