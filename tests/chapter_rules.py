@@ -185,7 +185,8 @@ def the_reader_has_a_turn(notebook: NotebookNode) -> Iterator[str]:
             continue
         written = re.findall(r"^def (\w+)", turn.source, re.MULTILINE)
         for name in written:
-            if not any(f".use({name}, " in cell.source for cell in rest):
+            used = rf"\.use\(\s*{name},"
+            if not any(re.search(used, cell.source) for cell in rest):
                 yield f"{turn.id}: no later cell runs with {name}: check.use({name}, …)"
         position = ids.index(f"solution-{turn.id}")
         if not any(HINT.search(cell.source) for cell in rest[:position]):
