@@ -390,6 +390,35 @@ WRONG_FILES = {
         "    return tgt[:, 1:]", "    tgt[:, 1:]", "greedy_decode", "Does its last line say return?"
     ),
 }  # fmt: skip
+NORM_TWICE = ("self.norm_2(x + self", "self.norm_1(x + self")
+WAITING = {  # what is wrong, the edits, and who waits for it, though a mistake of its own is there
+    "no √d_k in the heads": (
+        HEADS,
+        (("attention(q, k, v, mask)", "attention(q * 2, k, v, mask)"), NORM_TWICE),
+        (ENCODER, DECODER, "Transformer, the numbers"),
+    ),
+    "one size of heads": (
+        HEADS,
+        (("self.n_heads = n_heads", "self.n_heads = 2"), NORM_TWICE),
+        (ENCODER, DECODER, "Transformer, the numbers"),
+    ),
+    "one norm twice": (
+        ENCODER,
+        (NORM_TWICE, (" * math.sqrt(self.d_model)", "")),
+        ("Transformer, the numbers",),
+    ),
+    "the mask of the encoder": (
+        ENCODER,
+        (("self_attention(x, x, mask)", "self_attention(x, x)"),),
+        ("Transformer, the numbers",),
+    ),
+    "one layer n times": (
+        "Transformer",
+        ((LIST, "nn.ModuleList([EncoderLayer(*sizes)] * n_layers)"),
+         (" * math.sqrt(self.d_model)", "")),
+        ("Transformer, the numbers",),
+    ),
+}  # fmt: skip
 OVER = """
 class Bare(nn.LayerNorm):
     def forward(self, x):

@@ -806,6 +806,9 @@ changed arguments pass: if not is_unchanged(now, before): ⇒ if False:
 new models are not moved: parameter.add_(0.3 * ⇒ parameter.add_(0.0 *
 far away is near: return a.shape != b.shape or not ⇒ return a.shape != b.shape and not
 
+# transformer_book/exam/marks.py | test_exam.py -k made_of_a_wrong_part
+what is wrong is called unreadable: if self.waits[name]: ⇒ if False:
+
 # transformer_book/exam/layouts.py | test_exam.py -k style
 no matrix is turned: (False,) if each.known else (False, True) ⇒ (False,)
 no rows head by head: for by_head in (False, True): ⇒ for by_head in (False,):

@@ -7,7 +7,7 @@ import nbformat
 import pytest
 import torch
 
-from tests.exam_files import OVER, PAGE, PRE, WRONG_FILES, edited, right_files, solution
+from tests.exam_files import OVER, PAGE, PRE, WAITING, WRONG_FILES, edited, right_files, solution
 from tools.chapters import ROOT, code_cells
 from transformer.multihead import MultiHeadAttention
 from transformer_book.exam.__main__ import main
@@ -89,6 +89,20 @@ def test_a_wrong_file_is_told_what_is_wrong_and_where_to_look(name, tmp_path):
     assert (found.part, found.mark) == (wrong.part, "✗")
     assert wrong.said in found.text
     assert len(found.text.splitlines()) > 1 or "wanted" in found.text
+
+
+@pytest.mark.parametrize("name", WAITING)
+def test_what_is_made_of_a_wrong_part_waits_for_it_and_is_not_called_right(name, tmp_path):
+    wrong, edits, waiting = WAITING[name]
+    source = edited(solution(), *edits)
+    results = {r.part: r for r in asked(source, tmp_path)}
+    assert next(part for part, r in results.items() if r.mark == "✗") == wrong
+    said = "○", f"waits for {wrong}, which is not right yet"
+    assert dict.fromkeys(waiting, said) == {
+        part: (r.mark, r.text) for part, r in results.items() if r.mark == "○"
+    }
+    (alone,) = asked(source, tmp_path, parts_named(waiting[-1]))  # when nothing else was asked
+    assert (alone.mark, alone.text) == said
 
 
 def test_what_is_not_written_is_no_error_and_the_rest_is_asked(tmp_path):

@@ -11,7 +11,7 @@ from transformer.config import TransformerConfig
 from transformer.layers import FeedForward, LayerNorm, NormOrder, Residual
 from transformer.model import DecoderLayer, EncoderLayer
 from transformer.multihead import MultiHeadAttention
-from transformer_book.exam.heads import NAME
+from transformer_book.exam.heads import NAME, ask_heads
 from transformer_book.exam.layouts import Linear, copy_heads, copy_linear, linears
 from transformer_book.exam.marks import Mine, Wrong
 
@@ -58,11 +58,14 @@ def in_the_usual_order(kind: type[BookLayer]) -> list[Arrangement]:
 class LayerParts:
     """What a layer of the reader's is made of.
 
-    Raises UnreadableError where that is unclear, Wrong where something is missing.
+    Raises UnreadableError where that is unclear, Wrong where something is missing, and
+    NotThereYet where the reader's heads are wrong.
     """
 
     def __init__(self, mine: Mine, own: nn.Module, kind: type[BookLayer]):
         if mine.known.get("layout") is None:
+            if mine.has(NAME):
+                mine.needs(NAME, ask_heads)
             raise UnreadableError(f"how your {NAME} stores them")
         kind_of_heads = type(mine.get(NAME)(SIZES["d_model"], SIZES["n_heads"]))
         heads = [m for m in own.modules() if type(m) is kind_of_heads]

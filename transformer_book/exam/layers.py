@@ -16,7 +16,7 @@ from transformer_book.exam.copying import (
     in_the_usual_order,
 )
 from transformer_book.exam.flaws import layer_flaws
-from transformer_book.exam.heads import as_form, ask_heads
+from transformer_book.exam.heads import NAME, as_form, ask_heads
 from transformer_book.exam.marks import (
     MOVED,
     UNNOTICED,
@@ -39,8 +39,8 @@ def learn_of_heads(mine: Mine) -> None:
     """What the part before this one finds out, where it was not asked."""
     if "axes" not in mine.known:
         mine.known |= {"layout": None, "axes": None}
-        with contextlib.suppress(Wrong, NotThereYet):
-            ask_heads(mine)
+        with contextlib.suppress(NotThereYet):
+            mine.needs(NAME, ask_heads)
     if mine.known["axes"] is None:
         own = getattr(mine.module, "padding_mask", None)
         with contextlib.suppress(Exception):
@@ -144,7 +144,10 @@ def same_twice(one: Tensor, other: Tensor) -> None:
 
 
 def equals_the_books(own: Layer, kind: type[BookLayer], given: tuple[Tensor, ...]) -> str:
-    """Notes how the reader's layer is arranged. Raises Wrong where it is unlike any."""
+    """Notes how the reader's layer is arranged. Raises Wrong where it is unlike any.
+
+    Raises NotThereYet where the reader's heads are wrong, so that nothing can be compared.
+    """
     mine, name = own.mine, kind.__name__
     mine.known[name] = None
     try:
@@ -172,7 +175,7 @@ def equals_the_books(own: Layer, kind: type[BookLayer], given: tuple[Tensor, ...
 
 def flaw_of(own: Layer, kind: type[BookLayer], given: tuple[Tensor, ...]) -> str:
     """What to say of the first known flaw that gives the reader's numbers; "" if none does."""
-    with contextlib.suppress(UnreadableError, Wrong):
+    with contextlib.suppress(NotThereYet, UnreadableError, Wrong):
         parts, got = LayerParts(own.mine, own.module, kind), own(*given)
         book_given = [as_form(x, 4) if x.dtype == torch.bool else x for x in given]
         for how in in_the_usual_order(kind):

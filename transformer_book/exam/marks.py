@@ -50,6 +50,7 @@ class Mine:
     module: ModuleType
     path: Path
     known: dict[str, Any] = field(default_factory=dict)
+    waits: dict[str, str] = field(default_factory=dict)  # what to say where a part is not right
 
     def get(self, name: str, *takes: str) -> Any:
         """The function or class ``name``, which can be called with as many arguments as named.
@@ -68,6 +69,19 @@ class Mine:
     def has(self, name: str) -> bool:
         found = getattr(self.module, name, None)
         return callable(found) and not is_gap(found)
+
+    def needs(self, name: str, ask: Callable[["Mine"], str]) -> None:
+        """Raises NotThereYet where the part ``name``, which ``ask`` asks, is wrong, or waits."""
+        if name not in self.waits:
+            self.waits[name] = ""
+            try:
+                ask(self)
+            except NotThereYet as gap:
+                self.waits[name] = str(gap)
+            except Exception:  # Wrong, or what the exam did not expect: its own line tells it
+                self.waits[name] = f"waits for {name}, which is not right yet"
+        if self.waits[name]:
+            raise NotThereYet(self.waits[name])
 
     def call(self, what: str, function: Callable, *given: Any) -> Any:
         """What it returns for copies of ``given``; raises Wrong where anything is odd."""

@@ -37,7 +37,7 @@ from transformer_book.exam.marks import (
     far,
     from_outside,
 )
-from transformer_book.exam.whole import N_SRC, N_TGT, Model
+from transformer_book.exam.whole import N_SRC, N_TGT, NAME, Model, ask_runs
 
 N_LAYERS = 2
 SRC = [[4, 5, 6, 2], [7, 8, 2, 0]]
@@ -45,14 +45,17 @@ TGT = [[1, 4, 5], [1, 6, 0]]
 
 
 class Parts:
-    """What the reader's model is made of. Raises UnreadableError where that is unclear."""
+    """What the reader's model is made of.
+
+    Raises UnreadableError where that is unclear, NotThereYet where a layer is wrong or waits.
+    """
 
     def __init__(self, mine: Mine, own: nn.Module):
         for name, ask in ((ENCODER, ask_encoder_layer), (DECODER, ask_decoder_layer)):
             if not mine.has(name):
                 raise UnreadableError(f"which is which without {name}")
-            if name not in mine.known:
-                ask(mine)
+            if mine.known.get(name) is None:
+                mine.needs(name, ask)
             if mine.known[name] is None:
                 raise UnreadableError(f"how your {name} stores them")
         self.how: dict[type[BookLayer], Arrangement] = {
@@ -123,6 +126,7 @@ def ask_numbers(mine: Mine) -> str:
     try:
         parts = Parts(mine, model.module)
     except UnreadableError as unclear:
+        mine.needs(NAME, ask_runs)
         return from_outside(str(unclear))
     except Wrong:
         raise NotThereYet("waits until the layers are right") from None
