@@ -190,6 +190,7 @@ SUM_3 = "self.norm_3(y + self.feed_forward(y))"
 LIST = "nn.ModuleList(EncoderLayer(*sizes) for _ in range(n_layers))"
 NORM = "self.norm_1, self.norm_2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)\n"
 LOSS = "F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=0)"
+WORDS_ON_AXIS_1 = "cross_entropy wants the words on axis 1: flatten both, or logits.transpose"
 WRONG_FILES = {
     "no scale": WrongFile(ROOT_D, "", "attention", "not divided by √d_k"),
     "d_k for its root": WrongFile(ROOT_D, " / q.size(-1)", "attention", "not by d_k itself"),
@@ -360,6 +361,16 @@ WRONG_FILES = {
         "Transformer, the numbers", "what the encoder made of it",
     ),
     "padding counts": WrongFile(LOSS, LOSS.replace(", ignore_index=0", ""), "loss", "left out"),
+    "words on the last axis": WrongFile(
+        LOSS, "F.cross_entropy(logits, labels, ignore_index=0)", "loss", WORDS_ON_AXIS_1
+    ),
+    "labels not flattened": WrongFile(
+        LOSS, LOSS.replace("labels.flatten()", "labels"), "loss", WORDS_ON_AXIS_1
+    ),
+    "words on the last axis in the step": WrongFile(
+        "loss(model(src, tgt[:, :-1]), tgt[:, 1:])",
+        "F.cross_entropy(model(src, tgt[:, :-1]), tgt[:, 1:])", "train_step", WORDS_ON_AXIS_1,
+    ),
     "loss summed": WrongFile(
         LOSS, LOSS.replace("=0)", "=0, reduction='sum')"), "loss", "the sum over the words"
     ),
@@ -367,6 +378,10 @@ WRONG_FILES = {
     "labels not moved": WrongFile(
         "loss(model(src, tgt[:, :-1]), tgt[:, 1:])", "loss(model(src, tgt[:, :-1]), tgt[:, :-1])",
         "train_step", "they are one word further",
+    ),
+    "all of tgt is read, and one label less": WrongFile(
+        "loss(model(src, tgt[:, :-1]), tgt[:, 1:])", "loss(model(src, tgt), tgt[:, 1:])",
+        "train_step", "all but the last column",
     ),
     "all of tgt is read": WrongFile(
         "loss(model(src, tgt[:, :-1]), tgt[:, 1:])", "loss(model(src, tgt)[:, :-1], tgt[:, 1:])",

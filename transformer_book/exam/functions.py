@@ -12,7 +12,7 @@ from transformer.data.tokens import PAD_ID
 from transformer.masks import causal_mask, padding_mask
 from transformer.positional import sinusoidal_encoding
 from transformer.training.objective import count_labels, smoothed_cross_entropy
-from transformer_book.exam.marks import Mine, Wrong, compared
+from transformer_book.exam.marks import Mine, Wrong, compared, look_behind
 
 
 def ask_attention(mine: Mine) -> str:
@@ -178,6 +178,10 @@ def each_loss(logits: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(logits.transpose(1, 2), labels, reduction="none")
 
 
+AXES = "cross_entropy wants the words on axis 1: flatten both, or logits.transpose(1, 2)"
+NOT_FLAT = "0D or 1D target tensor expected"  # so says PyTorch of ids (B, T) beside flat logits
+
+
 def ask_loss(mine: Mine) -> str:
     draw = torch.Generator().manual_seed(0)
     own = mine.get("loss", "logits", "labels")
@@ -211,7 +215,8 @@ def ask_loss(mine: Mine) -> str:
             lambda x, y: -book_loss(x, y)
         ),
     }
-    said = compared("loss", book_loss, own, inputs, mistakes)
+    with look_behind("Expected target size [1, 3]", NOT_FLAT, look=AXES):
+        said = compared("loss", book_loss, own, inputs, mistakes)
     scores = logits(1, 2, 3).requires_grad_()
     got = mine.call("loss(logits, labels)", own, scores, torch.tensor([[2, 1]]))
     if not isinstance(got, Tensor) or not got.requires_grad:

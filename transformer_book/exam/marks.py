@@ -4,7 +4,7 @@ import contextlib
 import inspect
 import io
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FunctionType, ModuleType
@@ -108,6 +108,17 @@ class Mine:
         line = f" in line {own[-1].lineno}, {own[-1].line}" if own else ""
         said = "".join(traceback.format_exception_only(error)).strip().splitlines()
         return f"{line}\n{INDENT}{said[0]}" if said else line
+
+
+@contextlib.contextmanager
+def look_behind(*pieces: str, look: str) -> Iterator[None]:
+    """Adds ``look`` to a Wrong that holds one of ``pieces``, of errors that say little."""
+    try:
+        yield
+    except Wrong as wrong:
+        if any(piece in str(wrong) for piece in pieces):
+            raise Wrong(str(wrong), f"Look at this: {look}") from wrong
+        raise
 
 
 def from_outside(unclear: str) -> str:

@@ -6,13 +6,13 @@ import torch
 from torch import Tensor, nn
 
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
-from transformer_book.exam.functions import book_loss, each_loss
-from transformer_book.exam.marks import Mine, Wrong, compared, far
+from transformer_book.exam.functions import AXES, book_loss, each_loss
+from transformer_book.exam.marks import Mine, Wrong, compared, far, look_behind
 
 SRC = torch.tensor([[4, 2, 0], [5, 3, 2]])
 TGT = torch.tensor([[1, 3, 2, 0], [1, 4, 3, 2]])
 MORE = torch.tensor([[1, 4, 2, 0], [1, 4, 4, 2]])
-RATE = 0.5
+N_WORDS, RATE = 5, 0.5
 
 
 class Watched(nn.Module):
@@ -21,7 +21,7 @@ class Watched(nn.Module):
     def __init__(self) -> None:
         super().__init__()
         draw = torch.Generator().manual_seed(0)
-        self.table = nn.Parameter(torch.randn(6, 5, generator=draw) * 0.3)
+        self.table = nn.Parameter(torch.randn(6, N_WORDS, generator=draw) * 0.3)
         self.given: list[tuple[Tensor, Tensor]] = []
 
     def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
@@ -45,7 +45,13 @@ def ask_train_step(mine: Mine) -> str:
     own, book = Watched(), Watched()
     own_sgd, book_sgd = (torch.optim.SGD(m.parameters(), lr=RATE) for m in (own, book))
     before = own.table.detach().clone()
-    got = mine.call("train_step", step, own, own_sgd, SRC, TGT)
+    try:
+        with look_behind(f"Expected target size [2, {N_WORDS}]", look=AXES):
+            got = mine.call("train_step", step, own, own_sgd, SRC, TGT)
+    except Wrong:
+        if own.given:
+            _what_it_was_given(own)
+        raise
     right = book_step(book, book_sgd, SRC, TGT)
     _what_it_was_given(own)
     _what_it_gave_back(got, right, before)
