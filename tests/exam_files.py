@@ -252,6 +252,10 @@ WRONG_FILES = {
         "def positions(T, d_model):", "def positions(T):\n    d_model = 8", "positions",
         "the exam calls positions(T, d_model)",
     ),
+    "arguments exchanged": WrongFile(
+        "def positions(T, d_model):", "def positions(d_model, T):", "positions",
+        "the first argument is T",
+    ),
     "heads by view": WrongFile(
         SPLIT, "x.view(len(x), self.n_heads, x.size(1), -1)", HEADS, "which mixes up places"
     ),

@@ -1,5 +1,6 @@
 """The parts that are functions of tensors: attention, masks, positions, the loss."""
 
+import contextlib
 import math
 from collections.abc import Callable
 
@@ -163,7 +164,12 @@ def ask_positions(mine: Mine) -> str:
         ),
     }
     inputs = [(1, 2), (2, 4), (3, 6), (50, 16)]
-    own = mine.get("positions", "T", "d_model")
+    own, turned = mine.get("positions", "T", "d_model"), None
+    with contextlib.suppress(Wrong):  # where it stops, the smallest case shows it
+        turned = mine.call("positions(2, 4)", own, 2, 4)
+    if isinstance(turned, Tensor) and turned.shape == (4, 2):
+        look = "Look at this: the first argument is T, the number of places, then comes d_model"
+        raise Wrong("positions(2, 4) has shape (4, 2), and (2, 4) is wanted", look)
     return compared("positions", sinusoidal_encoding, own, inputs, mistakes)
 
 
