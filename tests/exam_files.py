@@ -396,6 +396,13 @@ WRONG_FILES = {
     ),
     "no step": WrongFile("    optimizer.step()\n", "", "train_step", "then optimizer.step()"),
     "bos is kept": WrongFile("return tgt[:, 1:]", "return tgt", "greedy_decode", "still in front"),
+    "eos is left out": WrongFile(
+        "return tgt[:, 1:]", "return tgt[:, 1:-1]", "greedy_decode", "<eos> belongs to what it"
+    ),
+    "padding for eos": WrongFile(
+        "return tgt[:, 1:]", "return tgt[:, 1:].masked_fill(tgt[:, 1:] == 2, 0)", "greedy_decode",
+        "<eos> belongs to what it",
+    ),
     "only the last word is fed": WrongFile(
         "model(src, tgt)[:, -1]", "model(src, tgt[:, -1:])[:, -1]", "greedy_decode", "the thread"
     ),

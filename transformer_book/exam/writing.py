@@ -170,8 +170,14 @@ def ask_greedy_decode(mine: Mine) -> str:
         (torch.tensor([[6, 2, 0, 0], [4, 7, 8, 2]]), 7),
         (torch.tensor([[5, 7, 9, 8, 2, 0], [9, 4, 2, 0, 0, 0], [4, 5, 6, 7, 8, 2]]), 9),
     ]
-    for src, max_len in inputs:
-        greedy_decode(src, max_len)
+    (first, *_), *_ = [greedy_decode(src, max_len) for src, max_len in inputs]
+    words = backwards([4, 5, 2])
+    if [word for word in first if word != PAD_ID] == words:
+        look = "Look at this: <eos> belongs to what it returns (section 10.1)"
+        raise Wrong(
+            "it says the right words, but the <eos> behind them is missing", look,
+            src=inputs[0][0], max_len=6, expected=[[*words, EOS_ID]], you_gave=[first],
+        )  # fmt: skip
     return compared("greedy_decode", right, greedy_decode, inputs, MISTAKES | {
         "it stops as soon as one sentence is done; wait until each has its <eos> (section 10.1)": (
             lambda src, max_len: [row[: 1 + min(map(len, map(backwards, src.tolist())))]
