@@ -364,7 +364,12 @@ WRONG_FILES = {
         "            memory = layer(memory, src_mask)\n", "            layer(memory, src_mask)\n",
         "Transformer, the numbers", "what the encoder made of it",
     ),
-    "padding counts": WrongFile(LOSS, LOSS.replace(", ignore_index=0", ""), "loss", "left out"),
+    "padding counts": WrongFile(LOSS, LOSS.replace(", ignore_index=0", ""), "loss", "left out (section 9.2)"),
+    "padding counts in the step": WrongFile(
+        "loss(model(src, tgt[:, :-1]), tgt[:, 1:])",
+        "F.cross_entropy(model(src, tgt[:, :-1]).transpose(1, 2), tgt[:, 1:])", "train_step",
+        "as a word in the loss (section 9.2)",
+    ),
     "words on the last axis": WrongFile(
         LOSS, "F.cross_entropy(logits, labels, ignore_index=0)", "loss", WORDS_ON_AXIS_1
     ),

@@ -202,10 +202,10 @@ def ask_loss(mine: Mine) -> str:
         (logits(3, 5, 7), torch.tensor([[6, 4, 2, 0, 0], [5, 2, 0, 0, 0], [3, 3, 4, 5, 2]])),
     ]
     mistakes = {
-        "padding counts as a word to be guessed; labels of 0 are to be left out (section 9.1)": (
+        "padding counts as a word to be guessed; labels of 0 are to be left out (section 9.2)": (
             lambda x, y: each_loss(x, y).mean()
         ),
-        "padding is left out of the sum, but counted when you divide (section 9.1)": (
+        "padding is left out of the sum, but counted when you divide (section 9.2)": (
             lambda x, y: (each_loss(x, y) * (y != 0)).mean()
         ),
         "this is the sum over the words, and their mean is wanted (section 9.1)": (

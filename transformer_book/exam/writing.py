@@ -101,16 +101,17 @@ def _what_it_gave_back(got: object, right: float, table: Tensor) -> None:
     with torch.no_grad():
         logits = new(SRC, TGT[:, :-1])
         wrongly = {
-            "the labels are what the model has read; they are one word further, tgt[:, 1:]": (
-                book_loss(logits, TGT[:, :-1])
+            "the labels are what the model has read; they are one word further, tgt[:, 1:] "
+            "(section 9.1)": book_loss(logits, TGT[:, :-1]),
+            "padding counts as a word in the loss (section 9.2)": (
+                each_loss(logits, TGT[:, 1:]).mean()
             ),
-            "padding counts as a word in the loss": each_loss(logits, TGT[:, 1:]).mean(),
-            "the loss is summed; its mean over the words is wanted": (
+            "the loss is summed; its mean over the words is wanted (section 9.1)": (
                 book_loss(logits, TGT[:, 1:]) * (TGT[:, 1:] != PAD_ID).sum()
             ),
         }
     looks = [
-        f"Look at this: {said} (section 9.1)"
+        f"Look at this: {said}"
         for said, value in wrongly.items()
         if abs(value.item() - number) < 1e-4
     ]
