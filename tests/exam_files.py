@@ -364,7 +364,9 @@ WRONG_FILES = {
         "            memory = layer(memory, src_mask)\n", "            layer(memory, src_mask)\n",
         "Transformer, the numbers", "what the encoder made of it",
     ),
-    "padding counts": WrongFile(LOSS, LOSS.replace(", ignore_index=0", ""), "loss", "left out (section 9.2)"),
+    "padding counts": WrongFile(
+        LOSS, LOSS.replace(", ignore_index=0", ""), "loss", "left out (section 9.2)"
+    ),
     "padding counts in the step": WrongFile(
         "loss(model(src, tgt[:, :-1]), tgt[:, 1:])",
         "F.cross_entropy(model(src, tgt[:, :-1]).transpose(1, 2), tgt[:, 1:])", "train_step",

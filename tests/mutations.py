@@ -809,6 +809,10 @@ far away is near: return a.shape != b.shape or not ⇒ return a.shape != b.shape
 # transformer_book/exam/marks.py | test_exam.py -k made_of_a_wrong_part
 what is wrong is called unreadable: if self.waits[name]: ⇒ if False:
 
+# transformer_book/exam/names.py | test_exam.py -k near
+other parts count as near: if not a or a[0] != b[0]: ⇒ if not a:
+what is imported counts as near: getattr(found, "__module__", None) == module.__name__ ⇒ found
+
 # transformer_book/exam/layouts.py | test_exam.py -k style
 no matrix is turned: (False,) if each.known else (False, True) ⇒ (False,)
 no rows head by head: for by_head in (False, True): ⇒ for by_head in (False,):

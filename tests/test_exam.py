@@ -124,6 +124,33 @@ class Transformer(nn.Module):
     assert marks["causal_mask"] == "✓"
 
 
+@pytest.mark.parametrize(
+    ("name", "yours"),
+    [
+        ("MultiHeadAttention", "MHA"),
+        ("MultiHeadAttention", "Multihead"),
+        ("MultiHeadAttention", "MultiHeadAttn"),
+        ("attention", "Attention"),
+        ("EncoderLayer", "encoder_layer"),
+        ("loss", "loss_of"),
+        ("train_step", "train"),
+        ("greedy_decode", "greedy"),
+    ],
+)
+def test_a_name_that_is_near_is_told(name, yours, tmp_path):
+    source = re.sub(rf"\b{name}\b", yours, solution())
+    (result,) = asked(source, tmp_path, parts_named(name)[:1])
+    assert (result.mark, result.text) == ("○", f"mine.py has no {name} yet (it has {yours})")
+
+
+def test_no_other_part_and_nothing_imported_counts_as_near(tmp_path):
+    for name in (part.name for part in WITHOUT_TRAINING if "," not in part.name):
+        source = re.sub(rf"\b{name}\b", "another", solution())
+        source += f"\nfrom statistics import mean as {name}_\n\ndef translate(): return 1\n"
+        (result,) = asked(source, tmp_path, parts_named(name)[:1])
+        assert (result.mark, result.text) == ("○", f"mine.py has no {name} yet")
+
+
 def test_what_waits_for_the_transformer_says_so(tmp_path):
     source = edited(solution(), ("        for layer in self.encoder:", "        src.no\n"))
     source = source.replace("            memory = layer(memory, src_mask)\n", "")

@@ -14,6 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer_book.answers import copy_of, is_unchanged
+from transformer_book.exam.names import near
 from transformer_book.your_turn import YourTurn, is_empty
 
 INDENT = "    "
@@ -59,7 +60,9 @@ class Mine:
         """
         found = getattr(self.module, name, None)
         if found is None or is_gap(found):
-            raise NotThereYet(f"{self.path.name} has no {name} yet")
+            instead = near(self.module, name) if found is None else []
+            has = f" (it has {', '.join(instead)})" if instead else ""
+            raise NotThereYet(f"{self.path.name} has no {name} yet{has}")
         if not callable(found):
             raise Wrong(f"{name} is no function and no class, but {type(found).__name__}")
         if takes:
