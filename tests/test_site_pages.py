@@ -35,7 +35,7 @@ from website.extensions.formulas import mathml
 from website.extensions.head_words import cut, describe, description
 from website.extensions.next_page import ask, outdated, questions
 from website.extensions.theme import FOLDER_OF_THEME, NAME, own
-from website.extensions.ticks import set_ticks
+from website.extensions.ticks import set_ticks, typed_in
 from website.extensions.visitors import size_of
 
 
@@ -575,6 +575,13 @@ def test_a_cell_that_waits_is_marked_and_the_head_counts(with_ticks):
     assert ["book-yours" in cell["classes"] for cell in cells] == [True, False, True]
     head = next(p for p in document.findall(nodes.paragraph) if "book-head" in p["classes"])
     assert head.astext() == "1 claim, each executed on this page · 1 turn of yours · 1 exercise"
+
+
+def test_where_a_cell_saves_a_file_for_the_next_it_is_the_one_to_type_in():
+    cells = [nodes.container("", nodes.literal_block("", t)) for t in ("%%writefile a.py", "a()")]
+    nodes.section("", nodes.container("", nodes.literal_block("", "b()")), *cells)
+    assert [typed_in(cell) for cell in cells] == [cells[0], cells[0]]
+    assert typed_in(cells[0].parent[0]) is cells[0].parent[0]
 
 
 def test_a_turn_of_several_lines_counts_once_and_what_is_not_there_is_not_counted(with_ticks):

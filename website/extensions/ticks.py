@@ -66,6 +66,12 @@ def split(block: nodes.literal_block) -> list[nodes.Element]:
     return parts
 
 
+def typed_in(cell: nodes.Element) -> nodes.Element:
+    """The cell that the reader types in: the one before, if that saves a file for this one."""
+    before = cell.parent[max(0, cell.parent.index(cell) - 1)]
+    return before if before.astext().startswith("%%writefile") else cell
+
+
 def set_ticks(app: Sphinx, doctree: nodes.document) -> None:
     """Runs on each page that was read, before anything is resolved."""
     if not CHAPTER.fullmatch(app.env.docname):
@@ -81,7 +87,7 @@ def set_ticks(app: Sphinx, doctree: nodes.document) -> None:
         elif "stream" in block["classes"] and re.search("^[✓○] ", text, re.MULTILINE):
             parts = split(block)
             if any("book-waits" in part["classes"] for part in parts):
-                block.parent.parent["classes"].append("book-yours")
+                typed_in(block.parent.parent)["classes"].append("book-yours")
             block.replace_self(parts)
     add_head(doctree)
 
