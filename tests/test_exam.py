@@ -1,6 +1,7 @@
 """The exam: right files pass in any style, wrong ones are told what is wrong, all end."""
 
 import inspect
+import os
 import re
 
 import nbformat
@@ -141,6 +142,16 @@ def test_a_name_that_is_near_is_told(name, yours, tmp_path):
     source = re.sub(rf"\b{name}\b", yours, solution())
     (result,) = asked(source, tmp_path, parts_named(name)[:1])
     assert (result.mark, result.text) == ("○", f"mine.py has no {name} yet (it has {yours})")
+
+
+def test_a_file_of_the_same_size_and_second_is_read_anew(tmp_path):
+    file = tmp_path / "mine.py"
+    for number in (1, 2):
+        file.write_text(f"number = {number}\n", encoding="utf-8")
+        os.utime(file, (1, 1))
+        assert load(file).module.number == number
+    with pytest.raises(ValueError, match="path must be that of a Python file"):
+        load(tmp_path / "mine.txt")
 
 
 def test_no_other_part_and_nothing_imported_counts_as_near(tmp_path):
