@@ -341,7 +341,7 @@ def test_every_section_that_is_named_is_there():
 
 
 def test_the_pages_table_names_what_the_exam_asks_for():
-    rows = re.findall(r"^\| `(\w+)` \| `\((.+?)\)`", TEXT, flags=re.MULTILINE)
+    rows = re.findall(r"^\| \*\*(\w+)\*\* \| `\((.+?)\)`", TEXT, flags=re.MULTILINE)
     parts = [part.name for part in PARTS if "," not in part.name and not part.trains]
     assert {name for name, _ in rows} == set(parts)
     names: dict[str, object] = {}
