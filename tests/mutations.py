@@ -843,7 +843,7 @@ trains what is wrong: if part.trains and is_wrong: ⇒ if False:
 nothing learned is enough: if share < ENOUGH: ⇒ if False:
 
 # transformer_book/exam/sitting.py | test_exam.py -k loop
-a loop ends the exam: todo = todo[done + 1 :] ⇒ todo = []
+a loop ends the exam: left = left[done + 1 :] ⇒ left = []
 
 # transformer_book/exam/desk.py | test_exam.py -k ends_the_process
 what the file prints gets in between: os.dup2(quiet, 1) ⇒ pass
@@ -1147,11 +1147,14 @@ commas before the dots: .rstrip(" ,;:–—") ⇒
 the page before asks: _, _, following = ⇒ _, following, _ =
 pages that know an older map: if app.config.root_doc in changed else [] ⇒ if False else []
 
-# website/extensions/ticks.py | test_site_pages.py -k 'waits or counts_once or no_chapter'
+# website/extensions/ticks.py | test_site_pages.py -k 'waits or counts_once or no_chapter or saves'
 no turns are told: for what, n in counts.items() if n] ⇒ for what, n in counts.items()]
 each line is a turn: len({m[0] for t in waiting if (m := re.search(r"Your turn \d+\.\d+", t))}) ⇒
     len([m[0] for t in waiting if (m := re.search(r"Your turn \d+\.\d+", t))])
-an output is marked for its cell: block.parent.parent["classes"] ⇒ block.parent["classes"]
+an output is marked for its cell: typed_in(block.parent.parent)["classes"] ⇒
+    block.parent["classes"]
+the cell that runs a file is to type in: return before if before.astext() ⇒
+    return cell if before.astext()
 other pages have a head: if not CHAPTER.fullmatch(app.env.docname): ⇒ if False:
 
 # website/extensions/book_site.py | test_site_pages.py -k 'named_are_linked or carries_a_number'

@@ -184,6 +184,24 @@ def each_loss(logits: Tensor, labels: Tensor) -> Tensor:
     return F.cross_entropy(logits.transpose(1, 2), labels, reduction="none")
 
 
+OF_THE_LOSS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {  # known mistakes
+    "padding counts as a word to be guessed; labels of 0 are to be left out (section 9.2)": (
+        lambda x, y: each_loss(x, y).mean()
+    ),
+    "padding is left out of the sum, but counted when you divide (section 9.2)": (
+        lambda x, y: (each_loss(x, y) * (y != 0)).mean()
+    ),
+    "this is the sum over the words, and their mean is wanted (section 9.1)": (
+        lambda x, y: (each_loss(x, y) * (y != 0)).sum()
+    ),
+    "each sentence counts alike, and each word should, so divide once by the number of words "
+    "(section 9.1)": lambda x, y: ((each_loss(x, y) * (y != 0)).sum(1) / (y != 0).sum(1)).mean(),
+    "there are two softmaxes, for cross_entropy has one of its own and wants the logits "
+    "(section 9.1)": lambda x, y: book_loss(x.softmax(-1), y),
+    "the sign is the wrong way round: good guesses should cost little (section 9.1)": (
+        lambda x, y: -book_loss(x, y)
+    ),
+}
 AXES = "cross_entropy wants the words on axis 1: flatten both, or logits.transpose(1, 2)"
 NOT_FLAT = "0D or 1D target tensor expected"  # so says PyTorch of ids (B, T) beside flat logits
 
@@ -201,28 +219,8 @@ def ask_loss(mine: Mine) -> str:
         (logits(2, 3, 4), torch.tensor([[3, 1, 2], [2, 0, 0]])),
         (logits(3, 5, 7), torch.tensor([[6, 4, 2, 0, 0], [5, 2, 0, 0, 0], [3, 3, 4, 5, 2]])),
     ]
-    mistakes = {
-        "padding counts as a word to be guessed; labels of 0 are to be left out (section 9.2)": (
-            lambda x, y: each_loss(x, y).mean()
-        ),
-        "padding is left out of the sum, but counted when you divide (section 9.2)": (
-            lambda x, y: (each_loss(x, y) * (y != 0)).mean()
-        ),
-        "this is the sum over the words, and their mean is wanted (section 9.1)": (
-            lambda x, y: (each_loss(x, y) * (y != 0)).sum()
-        ),
-        "each sentence counts alike, and each word should, so divide once by the number of words "
-        "(section 9.1)": lambda x, y: (
-            (each_loss(x, y) * (y != 0)).sum(1) / (y != 0).sum(1)
-        ).mean(),
-        "there are two softmaxes, for cross_entropy has one of its own and wants the logits "
-        "(section 9.1)": lambda x, y: book_loss(x.softmax(-1), y),
-        "the sign is the wrong way round: good guesses should cost little (section 9.1)": (
-            lambda x, y: -book_loss(x, y)
-        ),
-    }
     with look_behind("Expected target size [1, 3]", NOT_FLAT, look=AXES):
-        said = compared("loss", book_loss, own, inputs, mistakes)
+        said = compared("loss", book_loss, own, inputs, OF_THE_LOSS)
     scores = logits(1, 2, 3).requires_grad_()
     got = mine.call("loss(logits, labels)", own, scores, torch.tensor([[2, 1]]))
     if not isinstance(got, Tensor) or not got.requires_grad:

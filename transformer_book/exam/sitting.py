@@ -72,29 +72,29 @@ def sit(path: Path, parts: Sequence[Part] = PARTS, *, patience: float = PATIENCE
 
 def _all_said(path: Path, parts: Sequence[Part], patience: float) -> Iterator[dict[str, Any]]:
     """What the processes say; one that is ended is followed by another, for the parts behind."""
-    todo, is_wrong = list(parts), False
-    while todo:
-        n_before, said = len(todo), {}
-        for said in _said(path, todo, is_wrong, patience):
-            names = [part.name for part in todo]
+    left, is_wrong = list(parts), False
+    while left:
+        n_before, said = len(left), {}
+        for said in _said(path, left, is_wrong, patience):
+            names = [part.name for part in left]
             if "part" in said:
                 done = names.index(said["part"]) if said["part"] in names else len(names)
-                todo = todo[done + 1 :]
+                left = left[done + 1 :]
             is_wrong = is_wrong or said.get("mark") == "✗"
             yield said
-        if len(todo) == n_before:
+        if len(left) == n_before:
             return
-        while todo and todo[0].name.startswith(f"{said.get('part')},"):  # as it would again
-            yield {"part": todo.pop(0).name, "mark": "○", "text": f"waits for {said['part']}"}
+        while left and left[0].name.startswith(f"{said.get('part')},"):  # as it would again
+            yield {"part": left.pop(0).name, "mark": "○", "text": f"waits for {said['part']}"}
 
 
 def _said(
-    path: Path, todo: Sequence[Part], is_wrong: bool, patience: float
+    path: Path, left: Sequence[Part], is_wrong: bool, patience: float
 ) -> Iterator[dict[str, Any]]:
-    """What one process says of the parts to do, and why it ended, if it did so too early."""
-    trains = {part.name for part in todo if part.trains}
+    """What one process says of the parts left, and why it ended, if it did so too early."""
+    trains = {part.name for part in left if part.trains}
     command = [sys.executable, "-P", "-m", DESK, str(path), "wrong" if is_wrong else ""]
-    command += [part.name for part in todo]
+    command += [part.name for part in left]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     pipes: dict[str, Any] = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE}
     with tempfile.TemporaryFile() as errors:
