@@ -13,6 +13,7 @@ HOMES = {
     "evening": "transformer_book.experiments.evening:evening",
     "reach": "transformer_book.experiments.chapter_02:reach",
     "scores": "transformer_book.experiments.chapter_02:scores",
+    "sources": "transformer_book.experiments.chapter_03:sources",
     "recall": "transformer_book.experiments.chapter_04:recall",
     "one_head": "transformer_book.experiments.chapter_05:one_head",
     "heads": "transformer_book.experiments.chapter_05:heads",
