@@ -41,6 +41,7 @@ NEEDS = {
     "check_51": (5, "exercise-checks"),
     "check_56": (5, "exercise-checks-last"),
     "check_grouped": (5, "check-grouped"),
+    "check_split": (5, "check-split"),
     "check_sinusoids": (6, "check-sinusoids"),
     "check_norm": (7, "check-norm"),
     "check_73": (7, "exercise-checks"),
@@ -78,7 +79,7 @@ GIVEN = {10: {"flat": torch.full((12,), 1 / 12)}, 11: {"merges": MERGES} | SAID}
 
 
 CELL_OF = {"check_1_2": "check_1_1", "check_1_3": "check_1_1", "check_1_4": "check_1_1"}
-CELL_OF |= {"check_1_5": "check_1_1", "check_134": "check_133", "check_55": "check_56"}
+CELL_OF |= {"check_1_5": "check_1_1", "check_134": "check_133"}
 CELL_OF |= {"check_1_6": "check_1_1", "check_52": "check_51"}
 
 
@@ -240,7 +241,7 @@ def three_heads(x, W_q, W_k, W_v, W_o):
 
 
 def groups(each=0, d_k=0, of_values=None):
-    """Your turn 5.2, with what one may get wrong."""
+    """Exercise 5.5, with what one may get wrong."""
 
     def attempt(q, k, v):
         n = each or q.size(1) // k.size(1)
@@ -511,6 +512,12 @@ WRONG = [
     ("check_grouped", groups(of_values=lambda q, v: v.repeat(1, q.size(1) // v.size(1), 1, 1))),
     ("check_grouped", groups(of_values=lambda q, v: v.mean(dim=1, keepdim=True))),
     ("check_56", ends_of_groups),
+    ("check_split", lambda z, h: z.reshape(len(z), h, z.size(1), -1)),
+    ("check_split", lambda z, h: z.unflatten(-1, (h, -1))),
+    ("check_split", lambda z, h: z.unflatten(-1, (2, -1)).transpose(1, 2)),
+    ("check_split", lambda z, h: z.unflatten(-1, (-1, 2)).transpose(1, 2)),
+    ("check_split", lambda z, h: z.unflatten(-1, (-1, h)).permute(0, 3, 1, 2)),
+    ("check_split", lambda z, h: z[:, :, : z.size(-1) // h, None].mT.expand(-1, h, -1, -1)),
     ("check_73", lambda x, y, a: x + y / 2 if a else x),
     ("check_layer", decoder_layer(norms=(1, 1, 1))),
     ("check_layer", decoder_layer(norms=(2, 1, 3))),
@@ -593,7 +600,7 @@ WRONG = [
     ("check_1_2", 49.5),
     ("check_1_2", 50.4),
     ("check_1_5", True),
-    ("check_51", 510),
+    ("check_51", 4_198_000),
     ("check_133", 290),
     ("check_134", 62.95),
 ]
@@ -627,7 +634,6 @@ RIGHT = [
     ("check_3_6", "Yes."),
     ("check_masked", filled(-math.inf)),
     ("check_43", as_arrays("check_43", lambda masks: torch.stack(masks))),
-    ("check_55", "Neither."),
     ("check_sinusoids", as_arrays("check_sinusoids", lambda table: table.tolist())),
     ("check_layer", decoder_layer()),
     ("check_layer", as_arrays("check_layer", lambda y: y.detach().numpy())),
@@ -646,6 +652,8 @@ RIGHT = [
     ("check_1_6", as_arrays("check_1_6", lambda states: [*states])),
     ("check_52", einsums()),
     ("check_52", as_arrays("check_52", lambda out: out.numpy())),
+    ("check_split", lambda z, h: torch.stack(z.chunk(h, dim=-1), dim=1)),
+    ("check_split", as_arrays("check_split", lambda out: out.tolist())),
     ("check_grouped", groups()),
     ("check_grouped", as_arrays("check_grouped", lambda out: out.tolist())),
     ("check_pair", most_frequent()),

@@ -70,6 +70,7 @@ def one_head_arms() -> dict[str, Arm]:
         {
             "one head": lambda: cell.Circle(cell.OneHead(32, 32), 2),
             "one head, three times as wide": lambda: cell.Circle(cell.OneHead(32, 96), 2),
+            "one head, hidden layer": lambda: cell.WithHiddenLayer(cell.OneHead(32, 32), 2),
             "two heads": lambda: cell.Circle(cell.AtOnce(2), 2),
         },
     )
@@ -78,6 +79,9 @@ def one_head_arms() -> dict[str, Arm]:
 def head_arms() -> dict[str, Arm]:
     cell = chapter(5, "imports*", definitions=CELLS).names()
     makes: dict[str, Make] = {f"heads {h}": partial(_circle, cell, h) for h in N_HEADS}
+    makes["four heads, split wrongly"] = lambda: cell.Circle(cell.AtOnce(4, cell.split_wrong), 4)
+    makes["heads 32, two numbers to look with"] = lambda: cell.Circle(Uneven(cell, look=2), 4)
+    makes["heads 32, two numbers to bring"] = lambda: cell.Circle(Uneven(cell, bring=2), 4)
     makes["one head, hidden layer"] = lambda: cell.WithHiddenLayer(cell.OneHead(32, 32), 4)
     makes["four heads of a slice each"] = lambda: cell.Circle(cell.Sliced(), 4)
     makes["four heads of a slice, a quarter of the weights"] = lambda: cell.Circle(Thin(cell), 4)
@@ -99,6 +103,21 @@ class Thin(nn.Module):
         slices = x.chunk(4, dim=-1)
         heads = [part(s, s) for part, s in zip(self.parts, slices, strict=True)]
         return torch.cat(heads, dim=-1)
+
+
+class Uneven(nn.Module):
+    """32 heads of one number each, but for queries and keys of ``look``, or values of ``bring``."""
+
+    def __init__(self, cell: SimpleNamespace, look: int = 1, bring: int = 1):
+        super().__init__()
+        self.cell = cell
+        self.W_q, self.W_k = (nn.Linear(32, 32 * look) for _ in range(2))
+        self.W_v, self.W_o = nn.Linear(32, 32 * bring), nn.Linear(32 * bring, 32)
+
+    def forward(self, x: Tensor, y: Tensor) -> Tensor:
+        q, k, v = (self.cell.split(z, 32) for z in (self.W_q(x), self.W_k(y), self.W_v(y)))
+        heads = self.cell.attention(q, k, v)
+        return self.W_o(heads.transpose(1, 2).flatten(-2))
 
 
 one_head = Experiment(
