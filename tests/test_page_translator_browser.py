@@ -133,7 +133,7 @@ def test_a_sentence_is_translated_and_nothing_is_fetched_before(opened):
     translate(page)
     assert french(page) == "le chat noir dort end"
     assert sum(url.endswith("safetensors") for url in page.asked) == 1
-    assert "To write dort, it looks at sleeps" in states(page)[1]
+    assert "To write noir, it looks at black" in states(page)[1]
     assert states(page)[1].startswith("le chat noir dort.")
     assert page.locator(".sentence").inner_text() == "le chat noir dort"
     page.get_by_role("button", name="Another sentence").click()
@@ -158,7 +158,7 @@ def test_a_small_one_opens_with_the_first_example_translated_and_fetches_nothing
     assert page.locator("span.word").count() == 5
     made, says = states(page)
     assert made.startswith("Written when this page was made.")
-    assert "To write dort, it looks at sleeps" in says
+    assert "To write noir, it looks at black" in says
     assert page.locator(".sentence").inner_text() == "le chat noir dort"
     assert "head" not in page.locator(".translator").inner_text()  # a word of chapter 5
     assert page.locator(".spoken").count() == 0
@@ -211,14 +211,15 @@ def test_by_keyboard_alone(opened):
     page.keyboard.press("Enter")
     page.get_by_text("Written in").wait_for()
     assert page.get_by_role("listbox").count() == 0
-    last_word = french(page).split()[-2]  # before <eos>
+    crosses = page.locator("label.word:has(:checked)").inner_text()
+    assert crosses == french(page).split()[2]  # black, which stands before its noun in English
     seen = []
     for _ in range(8):
         page.keyboard.press("Tab")
         seen.append(page.evaluate(FOCUSED))
     controls = ["Translate", "Example", "Another sentence", "Clear", "the likeliest word"]
     choices = ["Decoder layer, counted from 0", "Head, counted from 0"]
-    assert seen == [*controls, last_word, *choices]
+    assert seen == [*controls, crosses, *choices]
     page.get_by_role("radio", name="<eos>").focus()
     for _ in range(2):
         page.keyboard.press("ArrowRight")
@@ -240,6 +241,8 @@ def test_words_are_taken_from_the_list_by_a_tap_and_the_box_keeps_the_focus(open
     assert box(page).input_value() == "she does not often need an old watch "
     translate(page)
     assert french(page).startswith("elle n' a pas souvent besoin d' une vieille montre")
+    sentence = page.locator(".sentence").inner_text()
+    assert sentence.startswith("elle n'a pas souvent besoin d'une vieille montre")
     assert page.get_by_text("In training").count() == 0
 
 

@@ -44,6 +44,7 @@ SCRIPTS = (
     "sphinx_highlight.js",
     "clipboard.min.js",
     "copybutton.js",
+    "place.js",
     "scripts/sphinx-book-theme.js",
     "scripts/bootstrap.js",
     "scripts/pydata-sphinx-theme.js",
@@ -56,27 +57,26 @@ UNUSED = (
 LEFT_BY_THE_THEME = ("vendor", "scripts/fontawesome.js", "scripts/fontawesome.js.map")
 SCHEME = re.compile(r"""\[data-theme=["']?(dark|light)["']?\]""")
 WORDS = re.compile(r"[\w-]+")
-STAMPED = re.compile(
-    r'(?P<tag>\b(?:href|src)="[./]*(?P<file>_static/[^"?]+\.(?:css|js)|searchindex\.js))[^"]*"'
-)
+STAMPED = re.compile(r'(?P<tag>\b(?:href|src)="[./]*(?P<file>_static/[^"?]+\.(?:css|js)))[^"]*"')
 FONT = re.compile(r'url\("(fonts/[^"]+)"\)')
 # What Bootstrap's script gives to an element; its other names are of parts that no page has.
 BOOTSTRAP = {"show", "fade", "collapsing", "tooltip", "tooltip-inner", "tooltip-arrow", "dropup"}
-# Sphinx's search shows a hit's text from all of the page, menus included, and of a term only the
-# word. In its place: the article's text, code last; and the term with what it means.
-SEARCH = {
-    '[role="main"]': "article.bd-article",
-    "anchorContent.textContent": '(anchorContent.matches("dt") ? [anchorContent, anchorContent'
-    ".parentElement.querySelector(`#${CSS.escape(anchorContent.id)} ~ dd`)]"
-    '.map((e) => e.textContent).join(": ") : anchorContent.textContent)',
-    "if (docContent) return docContent.textContent;": "if (docContent) { docContent.append("
-    '...docContent.querySelectorAll(".cell_input, summary")); return docContent.textContent; }',
+# The words that a search has found are marked on the page that one goes to, in its text, by the
+# address and not by what the browser has kept from some search before; and nothing moves down.
+MARKS = {
+    'localStorage.getItem("sphinx_highlight_terms")\n        || url': "url",
+    'document.querySelector("body")': 'document.querySelector("article.bd-article")',
+    'document.getElementById("searchbox")': "null",
 }
-# The theme asks each block of code how wide it is, which lays all of a page out at once, to let the
-# keyboard scroll it. Ours wrap: only tables and formulas scroll.
+# The theme asks each table and block of code how wide it is and then changes it, one by one, which
+# lays the whole page out each time, to let the keyboard scroll it. Ours wrap: only tables and
+# formulas scroll, and place.js asks for those that are near.
 TAB_STOPS = {
-    '["pre",".nboutput > .output_area",".cell_output > .output",".jp-RenderedHTMLCommon",'
-    '".pst-scrollable-table-container"]': '[".pst-scrollable-table-container",".book-formula"]',
+    'document.querySelectorAll(["pre",".nboutput > .output_area",".cell_output > .output",'
+    '".jp-RenderedHTMLCommon",".pst-scrollable-table-container"].join(", ")).forEach('
+    "e=>{e.tabIndex=e.scrollWidth>e.clientWidth||e.scrollHeight>e.clientHeight?0:-1})": (
+        "bookTabStops()"
+    ),
 }
 
 
@@ -185,7 +185,7 @@ def known_names(folder: Path, static: Path) -> set[str]:
     for path in pages_of(folder):
         page = lxml.html.parse(str(path), lxml.html.HTMLParser(encoding="utf-8"))
         known.update(*(names.split() for names in page.xpath("//@class | //@id")))
-    for name in (*SCRIPTS, "searchtools.js"):
+    for name in (*SCRIPTS, "search.js"):
         if "bootstrap" not in name:
             known.update(WORDS.findall((static / name).read_text(encoding="utf-8")))
     return known
@@ -202,7 +202,7 @@ def mended(path: Path, changes: dict[str, str]) -> str:
 
 
 def join_scripts(static: Path) -> str:
-    changes = {"scripts/pydata-sphinx-theme.js": TAB_STOPS}
+    changes = {"scripts/pydata-sphinx-theme.js": TAB_STOPS, "sphinx_highlight.js": MARKS}
     scripts = (mended(static / name, changes.get(name, {})) for name in SCRIPTS)
     return "\n;\n".join(re.sub(r"^//# sourceMappingURL=.*$", "", s, flags=re.M) for s in scripts)
 
@@ -223,8 +223,6 @@ def write_files(app: Sphinx, exception: Exception | None) -> None:
     sheet = join_sheets(static, known_names(folder, static))
     (static / "site.css").write_text(sheet, encoding="utf-8")
     (static / "site.js").write_text(join_scripts(static), encoding="utf-8")
-    search = static / "searchtools.js"
-    search.write_text(mended(search, SEARCH), encoding="utf-8")
     for name in LEFT_BY_THE_THEME:
         path = static / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)

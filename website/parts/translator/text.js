@@ -25,10 +25,15 @@ export class Vocabulary {
   }
 }
 
-/** What the grammar writes has small letters, and no marks behind words. */
+/** What the grammar writes has small letters, no marks behind words, and no quotation marks. */
 export function plain(text) {
   return text
     .toLowerCase()
-    .replace(/[.,;:!?]+(?=\s|$)/g, "")
+    .replace(/["“”„«»()]|[.,;:!?]+(?=["“”„«»)]*(\s|$))/g, "")
     .trimEnd();
+}
+
+/** French words as they are printed: none stands apart behind an apostrophe. */
+export function french(words) {
+  return words.join(" ").replaceAll("' ", "'");
 }

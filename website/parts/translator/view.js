@@ -6,7 +6,7 @@ import { trace } from "./decode.js";
 import { Grammar } from "./grammar.js";
 import { Transformer } from "./model.js";
 import { Search } from "./search.js";
-import { Vocabulary, plain, split } from "./text.js";
+import { Vocabulary, french, plain, split } from "./text.js";
 import { WordBox } from "./word_box.js";
 import words from "./words.js";
 import { Written } from "./written.js";
@@ -191,11 +191,7 @@ class Translator {
       step.probabilities = this.search.probabilities(step.logits);
     }
     const name = (id) => words.french[id];
-    const sentence = (written) =>
-      written
-        .filter((id) => id !== ids.eos)
-        .map(name)
-        .join(" ");
+    const sentence = (written) => french(written.filter((id) => id !== ids.eos).map(name));
     const stopped = hasEnd(tokens)
       ? ""
       : `, and stopped after ${tokens.length} words without an end`;

@@ -2,6 +2,7 @@
 
 import { labelled, make, newId, percent, select, shown } from "../elements.js";
 import { mean, order } from "../numbers.js";
+import { french } from "./text.js";
 
 const PAUSE = 220; // milliseconds between two words
 const SHOWN = 5; // likeliest words
@@ -37,11 +38,11 @@ export class Written {
 
   #build() {
     const legend = make("legend", { class: "title" }, "French: choose a word");
-    const french = make("fieldset", {}, legend, this.french);
+    const written = make("fieldset", {}, legend, this.french);
     const looks = this.full ? "where the decoder's cross-attention looks" : "where it looks";
     const title = make("p", { class: "title" }, `English: ${looks}`);
-    const element = make("div", { class: "written" }, title, this.english, french);
-    element.append(this.sentence, this.says);
+    const element = make("div", { class: "written" }, this.sentence, title, this.english, written);
+    element.append(this.says);
     element.hidden = true;
     if (!this.full) return element;
     const heads = make("div", { class: "knobs" });
@@ -99,9 +100,17 @@ export class Written {
     if (!isEnd && !this.byReader) this.#choose(t, false);
     if (t + 1 === this.target.length) {
       this.sentence.textContent = this.#text();
+      if (!this.byReader) this.#choose(this.#crossing() ?? this.chosen, false);
       done();
     } else if (pause) this.timer = setTimeout(() => this.#write(t + 1, pause, done), pause);
     else this.#write(t + 1, pause, done);
+  }
+
+  /** The first word that looks to the left of where the word before it looked, if there is one. */
+  #crossing() {
+    const at = this.target.map((_, t) => order(this.#weights(t))[0]);
+    const t = at.findIndex((s, i) => i > 0 && s < at[i - 1] && this.target[i] !== "<eos>");
+    return t < 0 ? undefined : t;
   }
 
   #sourceWord(word) {
@@ -167,7 +176,7 @@ export class Written {
     const written = this.target[t];
     if (!ids.some((id) => this.name(id) === written))
       ids.push(probabilities.findIndex((_, id) => this.name(id) === written));
-    const before = this.target.slice(0, t).join(" ") || "the start";
+    const before = french(this.target.slice(0, t)) || "the start";
     const how = this.reshaped ? `, reshaped by ${this.reshaped}` : "";
     this.likelyTitle.replaceChildren("Likeliest after ", make("i", { lang: "fr" }, before), how);
     this.likely.replaceChildren(
@@ -224,7 +233,7 @@ export class Written {
   }
 
   #text() {
-    return this.target.filter((word) => word !== "<eos>").join(" ");
+    return french(this.target.filter((word) => word !== "<eos>"));
   }
 
   /** What is seen, in words: the sentence, when it is new, and where the chosen word looks. */
