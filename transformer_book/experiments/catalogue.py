@@ -17,6 +17,8 @@ HOMES = {
     "recall": "transformer_book.experiments.chapter_04:recall",
     "one_head": "transformer_book.experiments.chapter_05:one_head",
     "heads": "transformer_book.experiments.chapter_05:heads",
+    "lengths": "transformer_book.experiments.chapter_06:lengths",
+    "longer": "transformer_book.experiments.chapter_06:longer",
     "orders": "transformer_book.experiments.chapter_07:orders",
     "recurrence": "transformer_book.experiments.chapter_08:recurrence",
     "induction": "transformer_book.experiments.chapter_14:induction",
