@@ -41,7 +41,7 @@ export function check(state) {
 }
 
 function pair(d, x, title, [m, n], { query, key, rotary }, score) {
-  const angle = ([up, right]) => Math.atan2(right, up);
+  const angle = ([right, up]) => Math.atan2(right, up);
   d.text(x, 10, title, { quiet: true });
   d.text(x, 27, `query at ${m}`, { role: "query" });
   d.text(x, 43, `key at ${n}`, { role: "key" });
