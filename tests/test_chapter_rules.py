@@ -121,6 +121,16 @@ def an_empty_map(notebook):
     cell(notebook, "map").outputs = []
 
 
+@breaks("it_begins_with_its_question", "no text follows its title: it opens with code")
+def imports_before_the_question(notebook):
+    notebook.cells.insert(1, notebook.cells.pop(2))
+
+
+@breaks("it_begins_with_its_question", "imports-more: the imports stand in one cell")
+def more_imports(notebook):
+    cell(notebook, "proof").id = "imports-more"
+
+
 @breaks("tags_are_known", "lesson: is tagged hide-output")
 def an_unknown_tag(notebook):
     cell(notebook, "lesson").metadata.tags = ["hide-output"]

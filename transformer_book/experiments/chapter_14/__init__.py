@@ -68,7 +68,7 @@ def _copier(cell: SimpleNamespace, n_layers: int) -> nn.Module:
 
 
 def induction_arms() -> dict[str, Arm]:
-    cells = chapter(14, "imports", "imports-more", "copier", "copier-batch")
+    cells = chapter(14, "imports*", "copier", "copier-batch")
     cell = cells.names()
     return {
         name: Arm(
@@ -101,7 +101,7 @@ def learn_parity(
 
 def parity_arms() -> dict[str, Arm]:
     numbers = ("parity-model", "parity-batches", "parity-batches-steps", "parity-test")
-    cells = chapter(14, "imports", "imports-more", "copier-batch", *numbers)
+    cells = chapter(14, "imports*", "copier-batch", *numbers)
     cell = cells.names()
     return {
         name: Arm(
@@ -184,7 +184,7 @@ def _tuned(start: nn.Module, cell: SimpleNamespace, plan: Plan, few: Batch) -> n
 
 def masking_arms() -> dict[str, Arm]:
     needed = ("gpt-text", "numbers-bert", "bert-train", "tune-data", "tune")
-    cells = chapter(14, "imports", "imports-book", "imports-more", *needed)
+    cells = chapter(14, "imports*", *needed)
     cell = cells.names()
     return {
         name: Arm(
