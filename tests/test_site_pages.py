@@ -264,9 +264,10 @@ def test_a_page_has_one_style_sheet_one_script_one_viewport_and_the_scheme_comes
         sheets = page.xpath("//link[@rel='stylesheet']/@href")
         assert [sheet.partition("?")[0] for sheet in sheets] == ["_static/site.css"]
         loaded = [script.partition("?")[0] for script in page.xpath("//script/@src")]
-        search = ["_static/searchtools.js", "_static/language_data.js", "searchindex.js"]
+        search = ["_static/search.js"]
         assert loaded == ["_static/site.js", *(search if name == "search" else [])]
-        assert all(script.get("defer") is not None for script in page.xpath("//script[@src]"))
+        waits = "//script[@src][not(@defer) and not(@type='module')]"
+        assert not page.xpath(waits)
         assert len(page.xpath("//meta[@name='viewport']")) == 1
         first, *_ = heads = page.xpath("//head/script | //head/link | //head/style")
         assert "dataset.theme" in first.text
@@ -451,13 +452,13 @@ def test_what_is_left_out_on_purpose_must_still_be_there(tmp_path, name):
 
 def test_the_names_on_all_pages_are_known_but_not_those_of_the_themes_templates(tmp_path):
     static = tmp_path / "_static"
-    for name in (*SCRIPTS, "searchtools.js"):
+    for name in (*SCRIPTS, "search.js"):
         (static / name).parent.mkdir(parents=True, exist_ok=True)
         (static / name).write_text(f"x.classList.add('from-{Path(name).stem}')")
     (tmp_path / "a.html").write_text("<p class='one two' id=three>class='text'")
     (static / "macros.html").write_text("<p class='template'>")
     known = known_names(tmp_path, static)
-    assert {"one", "two", "three", "from-doctools", "from-searchtools", "show"} <= known
+    assert {"one", "two", "three", "from-doctools", "from-search", "show"} <= known
     assert not {"text", "template", "from-bootstrap"} & known  # whose words are too many
 
 
@@ -686,3 +687,26 @@ def test_links_and_back_lead_to_the_right_place_also_on_a_fresh_page(long_page):
     page.goto("about:blank")
     page.goto(f"{address}#s2")
     assert page.evaluate("document.documentElement.dataset.fresh") is None
+
+
+ROOTS = """<!DOCTYPE html><meta charset="utf-8"><link rel="stylesheet" href="book.css">
+<p style="font-size: 100px">by <math><msqrt><mn>4</mn></msqrt></math>, and
+<math><msqrt><mfrac><mn>4</mn><mn>5</mn></mfrac></msqrt></math>"""
+
+
+def test_a_small_root_leaves_no_gap_behind_it_and_a_large_one_reaches_around_its_fraction(
+    tmp_path, browser
+):
+    shutil.copytree(ROOT / "website" / "static", tmp_path, dirs_exist_ok=True)
+    (tmp_path / "roots.html").write_text(ROOTS, encoding="utf-8")
+    server, base = serve(tmp_path)
+    page = browser.new_page()
+    page.goto(f"{base}roots.html")
+    page.evaluate("document.fonts.ready")
+    edges = "all => all.map((e) => [e, e.firstElementChild].map((x) => x.getBoundingClientRect()))"
+    small, large = page.locator("msqrt").evaluate_all(edges)
+    page.close()
+    server.shutdown()
+    server.server_close()
+    assert small[0]["right"] - small[1]["right"] < 5  # of a letter that is 50 wide
+    assert large[0]["height"] > large[1]["height"] > small[0]["height"]

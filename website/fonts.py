@@ -42,8 +42,11 @@ CUTS = {
 
 
 def cut(source: Path, target: Path, characters: str, features: str) -> None:
+    write_cut(TTFont(source), target, characters, features)
+
+
+def write_cut(font: TTFont, target: Path, characters: str, features: str) -> None:
     """Writes the font under a name of its own, as its licence asks of a font that was changed."""
-    font = TTFont(source)
     options = subset.Options()
     options.layout_features = features.split(",")
     options.flavor, options.hinting = "woff2", False
@@ -57,6 +60,18 @@ def cut(source: Path, target: Path, characters: str, features: str) -> None:
     subset.save_font(font, target, options)
 
 
+def cut_root(source: Path, target: Path) -> None:
+    """The root of one line alone. A browser gives a root the room of the widest that the font has,
+    so with its larger ones each small root would have a gap behind it.
+    """
+    font = TTFont(source)
+    variants = font["MATH"].table.MathVariants
+    place = variants.VertGlyphCoverage.glyphs.index(font.getBestCmap()[0x221A])
+    del variants.VertGlyphCoverage.glyphs[place], variants.VertGlyphConstruction[place]
+    variants.VertGlyphCount -= 1
+    write_cut(font, target, "U+221A", "")
+
+
 def cut_fonts(folder: str) -> int:
     FONTS.mkdir(exist_ok=True)
     for name, (target, characters, features) in CUTS.items():
@@ -65,4 +80,5 @@ def cut_fonts(folder: str) -> int:
             sys.exit(f"{folder} has no {name}.woff2")
         cut(found[0], FONTS / f"{target}.woff2", characters, features)
         print(f"{target}.woff2: {(FONTS / f'{target}.woff2').stat().st_size / 1024:.1f} KB")
+    cut_root(FONTS / "math.woff2", FONTS / "root.woff2")
     return 0
