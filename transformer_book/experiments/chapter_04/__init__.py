@@ -1,4 +1,4 @@
-"""Chapter 4: associative recall with and without the division by √d_k, for ten times the steps."""
+"""Chapter 4: associative recall from sharp, mild and flat first scores, for 2,000 steps and more."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -15,12 +15,22 @@ from transformer_book.experiments.runs import Measures
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_04"
 STEPS = (0, 200, 400, 800, 1300, 2000)
+SURE = 0.99  # a question is sure if its largest weight is above
+
+# The divisor of the scores, and how many times smaller W_Q and W_K start.
+SETTINGS = {
+    "divided": (16, 1),
+    "undivided": (1, 1),
+    "small start": (1, 4),
+    "large start": (16, 0.25),
+    "divided by 256": (256, 1),
+}
 
 
 class Recall(nn.Module):
-    """The chapter's parameters and its function of them, as one model."""
+    """The chapter's parameters and its functions of them, as one model."""
 
-    def __init__(self, cell: SimpleNamespace, divisor: int, smaller: int):
+    def __init__(self, cell: SimpleNamespace, divisor: int, smaller: float):
         super().__init__()
         # the chapter starts from a seed: one drawn from PyTorch's, which was set before
         start = cell.start(int(torch.randint(2**31, ())), smaller)
@@ -28,45 +38,79 @@ class Recall(nn.Module):
         self.cell, self.divisor = cell, divisor
 
     def forward(self, *given: Tensor) -> Tensor:
-        return self.cell.answer_logits(list(self.parts), *given, divisor=self.divisor)
+        return self.cell.answer_logits(list(self.parts), *given, self.divisor)
+
+    def scores(self, symbols: Tensor, question: Tensor) -> Tensor:
+        return self.cell.recall_scores(list(self.parts), symbols, question, self.divisor)[:, 0]
+
+    @torch.no_grad()
+    def soften(self, symbols: Tensor, question: Tensor) -> None:
+        """Make W_Q and W_K smaller, both alike, until the scores have a standard deviation of 1."""
+        size = self.scores(symbols, question).std().sqrt()
+        for matrix in self.parts[2:4]:
+            matrix /= size
 
 
-def learn(make: Make, plan: Plan, *, cell: SimpleNamespace) -> Iterable[tuple[int, Measures]]:
-    """The share of 1,000 questions that is answered right, at a constant rate as in the chapter."""
+def learn(
+    make: Make, plan: Plan, *, cell: SimpleNamespace, soften_at: int | None = None
+) -> Iterable[tuple[int, Measures]]:
+    """What becomes of 1,000 questions, at a constant rate as in the chapter.
+
+    After ``soften_at`` steps the scores are made small once.
+    """
     model, train = make(), torch.Generator().manual_seed(plan.seed)
     test = cell.recall_batch(torch.Generator().manual_seed(99 + plan.seed), 1000)
-    *asked, answer = (part.to(cell.device) for part in test)
+    symbols, numbers, question, answer = test
 
     def loss_of(step: int) -> Tensor:
-        *given, right = (part.to(cell.device) for part in cell.recall_batch(train))
+        *given, right = cell.recall_batch(train)
+        if step == soften_at:
+            model.soften(given[0], given[2])
         return nn.functional.cross_entropy(model(*given), right)
 
     def measure() -> Measures:
-        return {"right": (model(*asked).argmax(dim=-1) == answer).float().mean().item()}
+        scores = model.scores(symbols, question)
+        weights = scores.softmax(dim=-1)
+        sure = weights.amax(dim=-1) > SURE
+        astray = symbols.gather(1, weights.argmax(dim=-1, keepdim=True)) != question
+        wrong = model(symbols, numbers, question).argmax(dim=-1) != answer
+        return {
+            "right": _share(~wrong),
+            "spread": scores.std().item(),
+            "sure": _share(sure),
+            "sure and wrong": _share(sure & astray[:, 0] & wrong),
+        }
 
     return along(loss_of, model.parameters(), measure, plan).items()
+
+
+def _share(which: Tensor) -> float:
+    return which.float().mean().item()
 
 
 def arms() -> dict[str, Arm]:
     cells = chapter(4, "imports*", "recall-batch", "recall-model-run", "recall-answer")
     cell = cells.names()
-    settings = {"divided": (16, 1), "small start": (1, 4), "undivided": (1, 1)}
-    return {
-        name: Arm(
+
+    def arm(divisor: int, smaller: float, *later: int, soften_at: int | None = None) -> Arm:
+        return Arm(
             make=partial(Recall, cell, divisor, smaller),
-            learn=partial(learn, cell=cell),
+            learn=partial(learn, cell=cell, soften_at=soften_at),
             rates=(0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01),
-            steps=STEPS,
+            steps=(*STEPS, *later),
             code=cells.code(ME),
             chapter=4,
         )
-        for name, (divisor, smaller) in settings.items()
-    }
+
+    found = {name: arm(*setting) for name, setting in SETTINGS.items()}
+    found["undivided, twice as long"] = arm(1, 1, 2500, 4000)
+    found["undivided, softened after 2,000"] = arm(1, 1, 2500, 4000, soften_at=2000)
+    return found
 
 
 recall = Experiment(
     path=HERE / "recall.json",
-    question="Does a model whose scores are not divided ever learn to recall?",
+    question="From sharp, mild and flat first scores: does a model learn to recall?",
     measure="right",
     scale=1.0,
     arms=arms,
