@@ -1,4 +1,4 @@
-"""Chapter 4: associative recall from sharp, mild and flat first scores, for 2,000 steps and more."""
+"""Chapter 4: associative recall from sharp, usual and flat first scores, for 2,000 steps."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -110,7 +110,7 @@ def arms() -> dict[str, Arm]:
 
 recall = Experiment(
     path=HERE / "recall.json",
-    question="From sharp, mild and flat first scores: does a model learn to recall?",
+    question="From sharp, usual and flat first scores: does a model learn to recall?",
     measure="right",
     scale=1.0,
     arms=arms,
