@@ -110,7 +110,7 @@ def arms() -> dict[str, Arm]:
 
 recall = Experiment(
     path=HERE / "recall.json",
-    question="From sharp, usual and flat first scores: does a model learn to recall?",
+    question="From sharp, mild and flat first scores: does a model learn to recall?",
     measure="right",
     scale=1.0,
     arms=arms,
