@@ -30,7 +30,7 @@ SETTINGS = {
 class Recall(nn.Module):
     """The chapter's parameters and its functions of them, as one model."""
 
-    def __init__(self, cell: SimpleNamespace, divisor: int, smaller: float):
+    def __init__(self, cell: SimpleNamespace, divisor: int, smaller: int | float):
         super().__init__()
         # the chapter starts from a seed: one drawn from PyTorch's, which was set before
         start = cell.start(int(torch.randint(2**31, ())), smaller)
@@ -92,7 +92,7 @@ def arms() -> dict[str, Arm]:
     cells = chapter(4, "imports*", "recall-batch", "recall-model-run", "recall-answer")
     cell = cells.names()
 
-    def arm(divisor: int, smaller: float, *later: int, soften_at: int | None = None) -> Arm:
+    def arm(divisor: int, smaller: int | float, *later: int, soften_at: int | None = None) -> Arm:
         return Arm(
             make=partial(Recall, cell, divisor, smaller),
             learn=partial(learn, cell=cell, soften_at=soften_at),
