@@ -109,9 +109,8 @@ def test_the_name_of_a_style_sheet_has_no_digest():
 def test_a_page_names_its_styles_and_scripts_by_what_is_in_them(tmp_path):
     (tmp_path / "_static").mkdir()
     (tmp_path / "in").mkdir()
-    files = [tmp_path / name for name in ("_static/site.css", "_static/a.js", "searchindex.js")]
+    files = [tmp_path / name for name in ("_static/site.css", "_static/a.js")]
     tags = '<link href="../_static/site.css"><script src="../_static/a.js?v=1"></script>'
-    tags += '<script src="../searchindex.js"></script>'
     others = '<a href="b.html"><img src="../_static/c.svg"><script>"_static/d.js"</script>'
     page = tmp_path / "in" / "page.html"
     page.write_text(tags + others)
