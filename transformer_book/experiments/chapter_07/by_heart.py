@@ -73,7 +73,7 @@ def arms() -> dict[str, Arm]:
             make=partial(Phrases, n_attentions, d_ff),
             learn=learn,
             rates=(0.01, 0.03),
-            steps=(500, 2000),
+            steps=(2000,),
             code=code_of([], [Import(ME)]),
             chapter=7,
         )
