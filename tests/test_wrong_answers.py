@@ -48,7 +48,7 @@ NEEDS = {
     "check_layer": (8, "my-decoder-layer", "check-layer-right", "check-layer-wrong",
                     "check-layer-inputs"),
     "check_83": (8, "check-8-3"),
-    "check_train": (9, "loops", "check-train", "check-train-more", "check-train-last",
+    "check_train": (9, "loops", "check-train", "check-train-more", "check-train-copy",
                     "check-train-made"),
     "check_adam": (9, "check-adam"),
     "check_95": (9, "exercise-checks-more"),
@@ -317,15 +317,13 @@ def sorted_in_place(candidates, utility):
     return candidates[-1]
 
 
-def training(
-    before=lambda model: None, last=True, learn=True, clip=1.0, kind=torch.optim.Adam, **options
-):
-    """The loop of your turn 9.1, with what one may get wrong."""
+def training(before=lambda model: None, last=True, learn=True, clip=1.0, kind=None, **options):
+    """The loop of your turn 9.1, with what one may get wrong; ``kind``: another optimiser."""
 
-    def train(model, batches, n_steps, rate):
+    def train(model, batches, n_steps, rate, make_adam):
         model = model if learn else copy.deepcopy(model)
         before(model)
-        adam, losses = kind(model.parameters(), **options), []
+        adam, losses = (kind or make_adam)(model.parameters(), **options), []
         for step in range(n_steps):
             src, tgt = batches(step)
             logits = model(src, tgt[:, :-1])
@@ -534,6 +532,7 @@ WRONG = [
     ("check_train", training(betas=(0.9, 0.98))),
     ("check_train", training(clip=0.5)),
     ("check_train", training(amsgrad=True)),
+    ("check_train", training(kind=torch.optim.Adam)),
     ("check_train", training(kind=torch.optim.AdamW)),
     ("check_train", training(kind=torch.optim.NAdam)),
     ("check_adam", adam(eps=0.0)),
