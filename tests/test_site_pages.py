@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from collections import namedtuple
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -19,6 +20,7 @@ from tools.chapters import NOTEBOOKS, ROOT
 from transformer_book.claims import Claim
 from website.checks.site_check import serve
 from website.extensions import page_parts
+from website.extensions.book_site import says_nothing
 from website.extensions.bundles import (
     LEFT_BY_THE_THEME,
     SCRIPTS,
@@ -488,6 +490,13 @@ def test_what_is_said_in_a_pages_head_is_text_and_no_html():
     assert context["meta"] == {"og:description": 'Is "a" < b?'}
 
 
+def test_fields_without_words_of_their_own_are_left_out_of_the_package():
+    pair = namedtuple("Pair", "one two")
+    assert says_nothing(None, "attribute", "one", pair.one, False, None)
+    assert not says_nothing(None, "class", "Pair", pair, False, None)
+    assert says_nothing(None, "class", "Pair", pair, True, None)  # as autodoc has decided
+
+
 def test_descriptions_end_with_a_whole_word():
     assert cut("short") == "short"
     assert cut("as long as it may be", 20) == "as long as it may be"
@@ -574,7 +583,10 @@ def test_a_cell_that_waits_is_marked_and_the_head_counts(with_ticks):
     cells = [c for c in document.findall(nodes.container) if "cell" in c["classes"]]
     assert ["book-yours" in cell["classes"] for cell in cells] == [True, False, True]
     head = next(p for p in document.findall(nodes.paragraph) if "book-head" in p["classes"])
-    assert head.astext() == "1 claim, each executed on this page · 1 turn of yours · 1 exercise"
+    assert (
+        head.astext()
+        == "1 claim, each executed on this page · 1 function to write yourself · 1 exercise"
+    )
 
 
 def test_where_a_cell_saves_a_file_for_the_next_it_is_the_one_to_type_in():
@@ -587,7 +599,7 @@ def test_where_a_cell_saves_a_file_for_the_next_it_is_the_one_to_type_in():
 def test_a_turn_of_several_lines_counts_once_and_what_is_not_there_is_not_counted(with_ticks):
     document = with_ticks(["○ Your turn 1.1: a\n○ Your turn 1.1: b\n○ Your turn 1.2: c\n"])
     head = next(p for p in document.findall(nodes.paragraph) if "book-head" in p["classes"])
-    assert head.astext() == "2 turns of yours"
+    assert head.astext() == "2 functions to write yourself"
 
 
 def test_a_page_that_is_no_chapter_stays_as_it_is():

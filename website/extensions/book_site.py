@@ -150,8 +150,15 @@ class ChapterLinks(SphinxPostTransform):
         yield nodes.Text(words[end:])
 
 
+def says_nothing(app: Sphinx, what: str, name: str, member: object, skip: bool, options) -> bool:
+    """Whether autodoc leaves a member out: a field of a named tuple has no words of its own."""
+    return skip or (getattr(member, "__doc__", None) or "").startswith("Alias for field number")
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", number_what_is_numbered)
+    if "sphinx.ext.autodoc" in app.extensions:
+        app.connect("autodoc-skip-member", says_nothing)
     app.add_transform(TermNames)
     app.add_post_transform(Citations)
     app.add_post_transform(ChapterLinks)

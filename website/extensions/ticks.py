@@ -103,7 +103,7 @@ def add_head(doctree: nodes.document) -> None:
     }
     words = {
         "claim": "claim{}, each executed on this page",
-        "turn": "turn{} of yours",
+        "turn": "function{} to write yourself",
         "exercise": "exercise{}",
     }
     said = [f"{n} {words[what].format('s' * (n != 1))}" for what, n in counts.items() if n]
