@@ -496,7 +496,7 @@ def test_a_small_one_keeps_the_room_of_what_it_no_longer_shows(opened):
 
 def test_marks_behind_words_are_no_part_of_them(opened):
     page = opened(FULL)
-    translate(page, "The black cat, sleeps !")
+    translate(page, "“The black cat,” sleeps !")
     assert page.locator("mark").count() == 0
     assert french(page) == "le chat noir dort <eos>"
     box(page).fill("the cat.sleeps ")

@@ -63,8 +63,8 @@ def _stack(d: Drawing, x: int, frame: str, parts: tuple, lit: tuple, labels: dic
             d.text(x + 66, y + 10, words, bold=on, quiet=not on)
         else:
             grey = part not in ROLE_OF  # a box that is lit in grey among grey ones
-            look = {"strength": 0.75 if grey else 0.35, "bold": on and grey}
-            d.box(x, y, 132, 20, words, ROLE_OF.get(part, "mask"), lit=on, **look)
+            role, strength = ROLE_OF.get(part, "mask"), 0.75 if grey else 0.35
+            d.box(x, y, 132, 20, words, role, lit=on, strength=strength, bold=on and grey)
         if part == "Add & Norm":  # its residual connection leads past the part below
             below = heights[i - 1] + 24
             way = (x + 66, below), (x + 137, below), (x + 137, y + 10), (x + 132, y + 10)

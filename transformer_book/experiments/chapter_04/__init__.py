@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -58,7 +59,8 @@ def learn(
 
     After ``soften_at`` steps the scores are made small once.
     """
-    model, train = make(), torch.Generator().manual_seed(plan.seed)
+    model = cast(Recall, make())
+    train = torch.Generator().manual_seed(plan.seed)
     test = cell.recall_batch(torch.Generator().manual_seed(99 + plan.seed), 1000)
     symbols, numbers, question, answer = test
 
