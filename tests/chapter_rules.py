@@ -17,7 +17,7 @@ from transformer_book.experiments.imports import python_of_cell
 OPEN_LINES, FOLDED_LINES = 12, 25
 TITLE_LETTERS = 72
 OPEN_TICKS = 20
-WORDS, WORDS_OF_CHAPTER_0 = (2000, 5000), (400, 2000)
+WORDS, WORDS_OF_CHAPTER_0 = (2000, 5100), (400, 2100)
 EXERCISES = (4, 6)
 ENDS_WITH = ("The translator so far", "Summary", "Exercises", "Further reading")
 # Folds, and what stands where the site puts a living figure or the translator.

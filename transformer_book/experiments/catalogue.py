@@ -15,6 +15,7 @@ HOMES = {
     "scores": "transformer_book.experiments.chapter_02:scores",
     "sources": "transformer_book.experiments.chapter_03:sources",
     "recall": "transformer_book.experiments.chapter_04:recall",
+    "scale": "transformer_book.experiments.chapter_04.scale:scale",
     "one_head": "transformer_book.experiments.chapter_05:one_head",
     "heads": "transformer_book.experiments.chapter_05:heads",
     "lengths": "transformer_book.experiments.chapter_06:lengths",

@@ -89,9 +89,7 @@ export class Written {
     this.english.replaceChildren(...source.map((word) => this.#sourceWord(word)));
     this.#showFound(found);
     this.group = newId();
-    this.french.replaceChildren();
-    this.sentence.replaceChildren();
-    this.says.replaceChildren();
+    for (const part of [this.french, this.sentence, this.says]) part.replaceChildren();
   }
 
   #write(t, pause, done) {
