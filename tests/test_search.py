@@ -10,6 +10,7 @@ from sphinx.addnodes import glossary
 from website import ROOT
 from website.checks.site_check import serve
 from website.extensions.letters import add_letters
+from website.extensions.page_parts import PARTS, copy_part
 from website.extensions.search_records import FOLDER, Record, records_of, write_index
 
 PAGE = """<!DOCTYPE html><html><body><nav>Not searched</nav><article class="bd-article">
@@ -223,3 +224,56 @@ def test_what_the_search_page_needs_is_in_it():
     for name in re.findall(r'getElementById\("([\w-]+)"\)', script):
         assert f'id="{name}"' in page
     assert lxml.html.fromstring(SEARCH).xpath("//*[@id='search-says']")
+
+
+LEDGER = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Ledger</title>
+<main><section>
+<div class="book-ledger"><p>On the site.</p></div>
+<section id="one"><h2>Chapter 1. One<a href="#one">#</a></h2><table><tbody>
+<tr><td>1.1</td><td><a href="#a">the mean is right</a></td><td>identity</td></tr>
+<tr><td>1.2</td><td><a href="#b">the mean is learned</a></td><td>experiment, 3 seeds, 90 steps</td>
+</tr></tbody></table></section>
+<section id="two"><h2>Chapter 2. Two</h2><table><tbody>
+<tr><td>2.1</td><td><a href="#c">a mask hides</a></td><td>theorem</td></tr></tbody></table>
+</section></section></main><script type="module" src="ledger/filter.js"></script></html>"""
+
+
+@pytest.fixture
+def ledger(tmp_path, browser):
+    copy_part(PARTS["book-ledger"], tmp_path)
+    (tmp_path / "page.html").write_text(LEDGER, encoding="utf-8")
+    server, base = serve(tmp_path)
+    page = browser.new_page()
+    page.goto(f"{base}page.html")
+    page.get_by_role("status").wait_for()
+    yield page
+    page.close()
+    server.shutdown()
+    server.server_close()
+
+
+def shown_claims(page):
+    rows = page.locator("tbody tr").filter(visible=True)
+    return [row.split("\t")[0] for row in rows.all_inner_texts()], status_of(page)
+
+
+def status_of(page):
+    return page.get_by_role("status").inner_text()
+
+
+def test_the_ledger_shows_the_claims_of_a_chapter_a_kind_a_budget_and_some_words(ledger):
+    assert shown_claims(ledger) == (["1.1", "1.2", "2.1"], "all 3 claims")
+    ledger.get_by_label("Chapter").select_option("Chapter 1. One")
+    assert shown_claims(ledger) == (["1.1", "1.2"], "2 of 3 claims")
+    ledger.get_by_label("Kind").select_option("experiment")
+    assert shown_claims(ledger) == (["1.2"], "1 of 3 claims")
+    ledger.get_by_label("Chapter").select_option("all")
+    ledger.get_by_label("Kind").select_option("all")
+    ledger.get_by_label("Budget").select_option("several seeds")
+    assert shown_claims(ledger) == (["1.2"], "1 of 3 claims")
+    ledger.get_by_label("Budget").select_option("any")
+    ledger.get_by_label("Words").fill("Mean right")
+    assert shown_claims(ledger) == (["1.1"], "1 of 3 claims")
+    assert not ledger.locator("#two h2").is_visible()
+    ledger.get_by_label("Words").fill("zebra")
+    assert shown_claims(ledger) == ([], "0 of 3 claims")

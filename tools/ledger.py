@@ -27,6 +27,8 @@ from what the chapters claim. There are three kinds of claims:
 for each of them, or for their average; "200 steps", for how long its models were trained. Some \
 experiments take longer than a page has time for: their claims test results that are stored with \
 the book. `make experiments` lists them and makes them anew.
+
+<div class="book-ledger"><p>On the book's site you can choose here which claims are shown.</p></div>
 """
 
 

@@ -68,6 +68,7 @@ PARTS = {
         write=write_living_files,
         more=r'data-figure="(\w+)"',
     ),
+    "book-ledger": Part("ledger", "filter.js", "ledger.css", ".ledger"),
 }
 
 
