@@ -1215,6 +1215,31 @@ ended ones are dropped: if (beams.some(is) || ended.some(is)) return "kept"; ⇒
 
 # website/parts/living/sampling.js | test_living_numbers.py -k draws
 one standard error: 3 * Math.sqrt((share ⇒ Math.sqrt((share
+
+# website/extensions/search_records.py | test_search.py
+code is prose: *(".headerlink", ".cell_input", ⇒ *(".headerlink",
+a section has those inside it: "script", "style", "section", ⇒ "script", "style",
+a term is a chapter: " ".join(said[1:]), "term") ⇒ " ".join(said[1:]), "chapter")
+words may be elements: (html.escape(part) for part in record) ⇒ iter(record)
+a section leads to its page: here = address if i == 0 else ⇒ here = address if True else
+
+# website/extensions/letters.py | test_search.py -k letter
+a letter leads to its last term: first.setdefault(term.astext()[0].upper(), term["ids"][0]) ⇒
+    first[term.astext()[0].upper()] = term["ids"][0]
+
+# website/static/search.js | test_search.py -k 'first or marked or said'
+names stay last: found.unshift(found.pop()); ⇒
+no word to mark on the page: address.searchParams.set("highlight", asked); ⇒
+nothing is not said: says.textContent = total ⇒ says.textContent = true
+
+# website/static/place.js | test_search.py -k contents
+every box takes the focus: box.tabIndex = wide[i] ? 0 : -1; ⇒ box.tabIndex = 0;
+a mark stays: else link.removeAttribute("aria-current"); ⇒
+
+# website/parts/ledger/filter.js | test_search.py -k ledger
+one word is enough: .every((word) ⇒ .some((word)
+an empty chapter stays: section.hidden = shown === 0; ⇒
+any budget: && kind.includes(this.budget.value) ⇒
 """
 
 
