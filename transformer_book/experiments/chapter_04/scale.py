@@ -43,9 +43,9 @@ def arms() -> dict[str, Arm]:
         )
 
     return {
-        "with the scale": arm(1, 1),
-        "without the scale": arm(8, 1),
-        "without, small start": arm(8, 8),
+        "with the scale": arm(1, 1.0),
+        "without the scale": arm(8, 1.0),
+        "without, small start": arm(8, 8.0),
         "with, large start": arm(1, 1 / 8),
     }
 
