@@ -1,6 +1,6 @@
 // Where the reader is: the contents mark the section that is on the screen, and a table or a formula
-// that is wider than its frame takes the keyboard's focus, so that it can be scrolled. Both are asked
-// of an observer, since a script that measures lays out all of a long page at once.
+// that is wider than its frame takes the keyboard's focus, so that it can be scrolled. First all are
+// measured and then all are changed: in turn, each would have a long page laid out anew.
 (() => {
   const links = new Map();
   for (const link of document.querySelectorAll("#pst-page-toc-nav a[href^='#']")) {
@@ -28,21 +28,16 @@
   );
   for (const section of links.keys()) line.observe(section);
 
-  const near = new IntersectionObserver(
-    (entries) => {
-      const seen = entries.filter((entry) => entry.isIntersecting).map((entry) => entry.target);
-      const wide = seen.map((box) => box.scrollWidth > box.clientWidth);
-      seen.forEach((box, i) => {
-        box.tabIndex = wide[i] ? 0 : -1;
-      });
-    },
-    { rootMargin: "50% 0px" },
-  );
-  // what the theme calls at first, and whenever the page changes
-  window.bookTabStops = () => {
-    for (const box of document.querySelectorAll(".pst-scrollable-table-container, .book-formula")) {
-      near.unobserve(box);
-      near.observe(box);
-    }
+  const idle = window.requestIdleCallback ?? ((later) => setTimeout(later, 50));
+  const measure = () => {
+    // of a fresh page some sections are not laid out yet: scheme.js does that first
+    if (document.documentElement.dataset.fresh !== undefined) return idle(measure);
+    const boxes = [...document.querySelectorAll(".pst-scrollable-table-container, .book-formula")];
+    const wide = boxes.map((box) => box.scrollWidth > box.clientWidth);
+    boxes.forEach((box, i) => {
+      box.tabIndex = wide[i] ? 0 : -1;
+    });
   };
+  // what the theme calls at first, and whenever the page changes
+  window.bookTabStops = () => idle(measure);
 })();
