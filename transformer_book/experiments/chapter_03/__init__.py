@@ -16,8 +16,8 @@ from transformer_book.experiments.cells import chapter
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
+from transformer_book.experiments.translating import pairs_of, taught
 from transformer_book.translator.data import corpus
-from transformer_book.translator.learning import judge, train_translator
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_03"
 PATTERNS, CELLS = ("imports*", "translator-model*"), ("without-english", "without-french")
@@ -41,11 +41,9 @@ def losses_of(model: nn.Module, pairs: Sequence[AlignedPair]) -> Measures:
 
 def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
     """The two losses, and the share of sentences that are translated without a fault."""
-    pairs = corpus().tuning if plan.sweep else corpus().test
 
     def train(model: nn.Module, n_steps: int) -> Measures:
-        train_translator(model, lr=plan.lr, seed=plan.seed, n_steps=n_steps)
-        return losses_of(model, pairs) | {"exact": judge(model, pairs).exact}
+        return taught(model, plan, n_steps) | losses_of(model, pairs_of(plan))
 
     yield from one_for_each(make, plan, train)
 

@@ -10,8 +10,7 @@ from transformer_book.experiments.chapter_04 import HERE
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
-from transformer_book.translator.data import corpus
-from transformer_book.translator.learning import judge, train_translator
+from transformer_book.experiments.translating import taught
 
 ME = "transformer_book.experiments.chapter_04.scale"
 
@@ -25,10 +24,8 @@ def arms() -> dict[str, Arm]:
 
         def train(model: nn.Module, n_steps: int) -> Measures:
             first = names.spread_of(model)
-            train_translator(model, lr=plan.lr, seed=plan.seed, n_steps=n_steps)
-            pairs = corpus().tuning if plan.sweep else corpus().test
-            exact = judge(model, pairs).exact
-            return {"exact": exact, "first": first, "then": names.spread_of(model)}
+            found = taught(model, plan, n_steps)
+            return found | {"first": first, "then": names.spread_of(model)}
 
         yield from one_for_each(make, plan, train)
 

@@ -14,8 +14,7 @@ from transformer_book.experiments.cells import chapter
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.learning import along, one_for_each
 from transformer_book.experiments.runs import Measures
-from transformer_book.translator.data import corpus
-from transformer_book.translator.learning import judge, train_translator
+from transformer_book.experiments.translating import taught
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_06"
 CELLS = ("copy-task", "copier", "copier-training", "window")
@@ -26,13 +25,7 @@ LATE = (24, 48, 96)  # where sequences begin that begin late
 
 def learn_to_translate(make: Make, plan: Plan) -> Iterable[tuple[int, Measures]]:
     """The share of sentences that are translated without a fault."""
-    pairs = corpus().tuning if plan.sweep else corpus().test
-
-    def train(model: nn.Module, n_steps: int) -> Measures:
-        train_translator(model, lr=plan.lr, seed=plan.seed, n_steps=n_steps)
-        return {"exact": judge(model, pairs).exact}
-
-    yield from one_for_each(make, plan, train)
+    yield from one_for_each(make, plan, lambda model, n_steps: taught(model, plan, n_steps))
 
 
 def learn(make: Make, plan: Plan, *, cell: SimpleNamespace) -> Iterable[tuple[int, Measures]]:

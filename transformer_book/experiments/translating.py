@@ -1,0 +1,22 @@
+"""A translator in an experiment: trained as the chapters train theirs, and judged."""
+
+from collections.abc import Sequence
+
+from torch import nn
+
+from transformer.data.grammar import AlignedPair
+from transformer_book.experiments.experiment import Plan
+from transformer_book.experiments.runs import Measures
+from transformer_book.translator.data import corpus
+from transformer_book.translator.learning import judge, train_translator
+
+
+def pairs_of(plan: Plan) -> Sequence[AlignedPair]:
+    """What a run is judged on: a sweep never sees the test."""
+    return corpus().tuning if plan.sweep else corpus().test
+
+
+def taught(model: nn.Module, plan: Plan, n_steps: int) -> Measures:
+    """The share of sentences that ``model`` translates without a fault, after its training."""
+    train_translator(model, lr=plan.lr, seed=plan.seed, n_steps=n_steps)
+    return {"exact": judge(model, pairs_of(plan)).exact}
