@@ -6,6 +6,7 @@ status is 1 if a mutation survives, or no longer applies because the package has
 """
 
 import argparse
+import json
 import os
 import queue
 import re
@@ -16,6 +17,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import NamedTuple
 
@@ -1281,39 +1283,56 @@ def file_of(mutation: Mutation, tree: Path) -> Path:
     return within if within.is_file() else tree / mutation.module
 
 
-def outcome(mutation: Mutation, tree: Path) -> tuple[bool, str]:
+class Tree:
+    """A copy of the tree, and a process that runs its tests (``tests/warm.py``)."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = copy_tree(folder)
+        self.printed = folder.with_suffix(".txt")
+        # no bytecode: two versions of a file may be of one length and one second
+        settings = {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "300"}
+        self.runner = subprocess.Popen(
+            [sys.executable, "tests/warm.py", str(TIMEOUT)],
+            cwd=folder,
+            env=os.environ | settings,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def close(self) -> None:
+        self.runner.communicate()  # closes its input, which ends it
+
+    def run_tests(self, tests: str) -> tuple[int, str]:
+        """pytest's exit status, 1 where a test has failed, and which did."""
+        words = [f"tests/{w}" if w.startswith("test_") else w for w in shlex.split(tests)]
+        words = ["-x", "-q", "-n", "0", "-p", "no:cacheprovider", *words]
+        self.runner.stdin.write(json.dumps([words, str(self.printed)]) + "\n")
+        self.runner.stdin.flush()
+        if (status := json.loads(self.runner.stdout.readline())) is None:
+            return 1, f"its taking more than {TIMEOUT} seconds"
+        printed = self.printed.read_text(encoding="utf-8", errors="replace")
+        failed = re.search(r"^(?:FAILED|ERROR) tests/(.+?)(?: - .*)?$", printed, re.MULTILINE)
+        return status, failed[1] if failed else printed[-600:]
+
+
+def outcome(mutation: Mutation, tree: Tree) -> tuple[bool, str]:
     """Whether all is well, and what the tests did in ``tree``, which is changed meanwhile."""
     if not mutation.old:
-        status, failed = run_tests(mutation.tests, tree)
+        status, failed = tree.run_tests(mutation.tests)
         return (True, "passes unchanged") if status == 0 else (False, f"FAILS UNCHANGED: {failed}")
-    file = file_of(mutation, tree)
+    file = file_of(mutation, tree.folder)
     text = file.read_text(encoding="utf-8")
     if text.count(mutation.old) != 1:
         return False, f"DOES NOT APPLY: what is there occurs {text.count(mutation.old)} times"
     file.write_text(text.replace(mutation.old, mutation.new), encoding="utf-8")
     try:
-        status, failed = run_tests(mutation.tests, tree)
+        status, failed = tree.run_tests(mutation.tests)
     finally:
         file.write_text(text, encoding="utf-8")
     if status == 0:
         return False, "SURVIVED"
     return (True, f"caught by {failed}") if status == 1 else (False, f"BREAKS THE RUN: {failed}")
-
-
-def run_tests(tests: str, tree: Path) -> tuple[int, str]:
-    """pytest's exit status, 1 where a test has failed, and which did."""
-    # no bytecode: two versions of a file may be of one length and one second
-    settings = {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "300"}
-    words = [f"tests/{word}" if word.startswith("test_") else word for word in shlex.split(tests)]
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "-p", "no:cacheprovider"]
-    command += words
-    try:
-        options = {"cwd": tree, "env": os.environ | settings, "timeout": TIMEOUT}
-        done = subprocess.run(command, capture_output=True, text=True, **options)
-    except subprocess.TimeoutExpired:
-        return 1, f"its taking more than {TIMEOUT} seconds"
-    failed = re.search(r"^(?:FAILED|ERROR) tests/(.+?)(?: - .*)?$", done.stdout, re.MULTILINE)
-    return done.returncode, failed[1] if failed else done.stdout[-300:] + done.stderr[-300:]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -1328,7 +1347,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"{m.module}: {m.name}  ({m.tests})\n  - {m.old}\n  + {m.new}")
         return 0
     unchanged = [Mutation("", tests, tests) for tests in dict.fromkeys(m.tests for m in chosen)]
-    trees: queue.Queue[Path] = queue.Queue()
+    trees: queue.Queue[Tree] = queue.Queue()
 
     def work(mutation: Mutation) -> tuple[bool, str]:
         tree = trees.get()
@@ -1338,9 +1357,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
             trees.put(tree)
 
     n_caught, n_wrong, jobs = 0, 0, unchanged + chosen
-    with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(args.workers) as pool:
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        ExitStack() as ending,
+        ThreadPoolExecutor(args.workers) as pool,
+    ):
         for i in range(args.workers):
-            trees.put(copy_tree(Path(folder) / str(i)))
+            trees.put(ending.enter_context(closing(Tree(Path(folder) / str(i)))))
         for mutation, (well, what) in zip(jobs, pool.map(work, jobs), strict=True):
             n_caught += well and bool(mutation.old)
             n_wrong += not well

@@ -1,4 +1,4 @@
-"""Whether each mutation is caught takes twelve minutes (make mutations); here: that it applies."""
+"""Whether each mutation is caught takes an hour (make mutations); here: that it applies."""
 
 import pytest
 
