@@ -1086,6 +1086,9 @@ dark on paper: rules.append(f"@media not print{{ ⇒ rules.append(f"@media all{{
 templates are pages: if path.parent.name != "_static") ⇒ )
 
 # website/extensions/visitors.py | test_site_pages.py
+any fold goes on: if cell["prompt_show"] == f"{before['prompt_show']}, continued": ⇒
+    if cell["prompt_show"].endswith(", continued"):
+what goes on comes first: before.extend(cell.children) ⇒ before.children[:0] = cell.children
 code does not hang: "hanging": True} ⇒ "hanging": False}
 all pictures wait: {"fetchpriority": "high"} if first else {"loading": "lazy"} ⇒ {"loading": "lazy"}
 a size in pixels lost: return int(width.removesuffix("px")), int(height.removesuffix("px")) ⇒
@@ -1290,7 +1293,7 @@ class Tree:
         self.folder = copy_tree(folder)
         self.printed = folder.with_suffix(".txt")
         # no bytecode: two versions of a file may be of one length and one second
-        settings = {"OMP_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "300"}
+        settings = {"PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "300"}
         self.runner = subprocess.Popen(
             [sys.executable, "tests/warm.py", str(TIMEOUT)],
             cwd=folder,

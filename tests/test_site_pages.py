@@ -171,18 +171,23 @@ def test_a_page_that_names_an_older_folder_is_made_anew(tmp_path):
     assert page_parts.outdated(app, env, set(), set(), set()) == ["old"]
 
 
+def folded(tag, source, show, hide):
+    prompts = {"code_prompt_show": show, "code_prompt_hide": hide}
+    metadata = {"tags": [tag], "mystnb": prompts}
+    cell = {"cell_type": "code", "execution_count": 1, "outputs": []}
+    return cell | {"metadata": metadata, "source": source}
+
+
 NOTEBOOK = {
-    "cells": [
-        {
-            "cell_type": "code",
-            "execution_count": 1,
-            "metadata": {
-                "tags": ["hide-input"],
-                "mystnb": {"code_prompt_show": "A <title>", "code_prompt_hide": "Its <other>"},
-            },
-            "outputs": [],
-            "source": "a = (1)\n\nb\n",
-        }
+    "cells": [folded("hide-input", "a = (1)\n\nb\n", "A <title>", "Its <other>")]
+    + [
+        folded("hide-cell", text, name, name)
+        for text, name in (
+            ("first\n", "Set-up"),
+            ("second\n", "Set-up, continued"),
+            ("third\n", "Set-up, continued"),
+            ("apart\n", "Training, continued"),
+        )
     ],
     "metadata": {
         "kernelspec": {"name": "python3", "display_name": "Python"},
@@ -310,7 +315,7 @@ def test_pictures_keep_their_place_and_wait(built):
 
 
 def test_code_keeps_its_text_when_its_lines_get_elements(built):
-    (code,) = built["one"].xpath("//article//pre")
+    code = built["one"].xpath("//article//pre")[0]
     assert code.text_content() == "a = (1)\n\nb\n"
     assert [line.text_content() for line in code.find_class("book-line")] == [
         *("a = (1)\n", "\n", "b\n")
@@ -320,11 +325,18 @@ def test_code_keeps_its_text_when_its_lines_get_elements(built):
 
 
 def test_a_fold_is_called_by_its_title(built):
-    (fold,) = built["one"].xpath("//details/summary")
+    fold = built["one"].xpath("//details/summary")[0]
     said = {p.get("class").split()[0]: p.text_content() for p in fold.findall("p")}
     assert said == {"collapsed": "A <title>", "expanded": "Its <other>"}
     assert fold.get("aria-label") is None
     assert "hide" in fold.getparent().get("class").split()
+
+
+def test_a_fold_that_goes_on_is_one(built):
+    _, *folds = built["one"].xpath("//details")
+    code = [[pre.text_content() for pre in fold.xpath(".//pre")] for fold in folds]
+    assert code == [["first\n", "second\n", "third\n"], ["apart\n"]]
+    assert [fold.xpath("string(.//p)") for fold in folds] == ["Set-up", "Training, continued"]
 
 
 def test_chinese_is_called_chinese_and_an_empty_head_heads_nothing(built):

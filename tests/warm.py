@@ -14,6 +14,9 @@ import sys
 import time
 import traceback
 
+# as in conftest.py, which the forked process reads too late for what is imported here
+os.environ |= {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "TOKENIZERS_PARALLELISM": "false"}
+
 import coverage  # noqa: F401
 import jsonschema  # noqa: F401
 import jupyter_client.manager  # noqa: F401

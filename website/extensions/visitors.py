@@ -1,7 +1,7 @@
 """How some parts of a page are written as HTML, where Sphinx and MyST-NB write it otherwise.
 
 Pictures keep their place and wait until they are needed; a long line of code wraps and hangs; folds
-are called by their titles; no role is said that is deprecated.
+are called by their titles, and one that goes on is one; no role is said that is deprecated.
 """
 
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ from pygments.token import Name, Punctuation, Text, Whitespace
 from sphinx.addnodes import desc_sig_space
 from sphinx.application import Sphinx
 from sphinx.highlighting import PygmentsBridge
+from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.html5 import HTML5Translator
 
 # Half of a chapter's elements would be names, brackets and spaces of code, coloured like all text.
@@ -81,6 +82,22 @@ def nothing(translator: HTML5Translator, node: nodes.Element) -> None:
     """No tag; what is inside is written all the same."""
 
 
+class FoldsThatGoOn(SphinxPostTransform):
+    """What "…, continued" folds goes into the fold before it, where that is called "…"."""
+
+    default_priority = 198  # before MyST-NB puts a fold around each cell
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        for cell in list(self.document.findall(nodes.container)):
+            before = cell.previous_sibling() if cell.get("hide_mode") == "all" else None
+            if not isinstance(before, nodes.container) or before.get("hide_mode") != "all":
+                continue
+            if cell["prompt_show"] == f"{before['prompt_show']}, continued":
+                before.extend(cell.children)
+                cell.parent.remove(cell)
+
+
 def visit_fold(translator: HTML5Translator, node: HideCodeCellNode) -> None:
     """A fold's title is what it is called; MyST-NB calls each "Toggle hidden content"."""
     translator.body.append(translator.starttag(node, "details", CLASS="admonition hide"))
@@ -110,6 +127,7 @@ def visit_entry(translator: HTML5Translator, node: nodes.entry) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     PygmentsBridge.html_formatter = BookFormatter
+    app.add_post_transform(FoldsThatGoOn)
     for node, visit, depart in (
         (nodes.image, visit_image, nothing),
         (nodes.literal_block, visit_code, None),
