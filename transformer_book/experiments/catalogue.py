@@ -26,7 +26,7 @@ HOMES = {
     "recurrence": "transformer_book.experiments.chapter_08:recurrence",
     "induction": "transformer_book.experiments.chapter_14:induction",
     "masking": "transformer_book.experiments.chapter_14:masking",
-    "parity": "transformer_book.experiments.chapter_14:parity",
+    "parity": "transformer_book.experiments.chapter_15.parity:parity",
 }
 
 
