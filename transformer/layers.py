@@ -1,4 +1,4 @@
-"""The parts around attention: norms, feed-forward networks, Add & Norm (chapters 7 and 14)."""
+"""The parts around attention: norms, feed-forward networks, Add & Norm (chapters 7, 14 and 15)."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -39,7 +39,7 @@ class LayerNorm(nn.Module):
 class RMSNorm(nn.Module):
     """γ x / √(mean(x²) + eps), the mean over the features of each token.
 
-    Zhang and Sennrich (2019), Eq. 4; chapter 14. LayerNorm without the mean and without β.
+    Zhang and Sennrich (2019), Eq. 4; chapter 15. LayerNorm without the mean and without β.
     """
 
     def __init__(self, d_model: int, *, eps: float = 1e-5):
@@ -82,7 +82,7 @@ class FeedForward(nn.Module):
 class GatedFeedForward(nn.Module):
     """SwiGLU: (silu(x W_1) ⊙ x W_3) W_2 for each token, silu(z) = z / (1 + e⁻ᶻ).
 
-    Shazeer (2020), Eq. 6; chapter 14. W_1 makes the gates, W_3 what goes through them. Three
+    Shazeer (2020), Eq. 6; chapter 15. W_1 makes the gates, W_3 what goes through them. Three
     matrices are as many parameters as chapter 7's two with a ``d_ff`` of two thirds.
     """
 
@@ -135,7 +135,7 @@ class Residual(nn.Module):
     """Add & Norm around a sub-layer; Vaswani et al. (2017), sections 3.1 and 5.4; chapter 7.
 
     post, the paper's: LayerNorm(x + Dropout(sublayer(x))); pre, Xiong et al. (2020):
-    x + Dropout(sublayer(LayerNorm(x))). ``kind`` may put RMSNorm in LayerNorm's place (chapter 14).
+    x + Dropout(sublayer(LayerNorm(x))). ``kind`` may put RMSNorm in LayerNorm's place (chapter 15).
     """
 
     def __init__(

@@ -39,7 +39,7 @@ class MultiHeadAttention(nn.Module):
     and keys, and bias their scores (chapter 6).
 
     With ``n_key_heads`` there are fewer heads of keys and values, which groups of heads share:
-    Ainslie et al. (2023), section 2.2; chapter 14. Query head i reads the keys of head
+    Ainslie et al. (2023), section 2.2; chapter 15. Query head i reads the keys of head
     i // (n_heads / n_key_heads), and a cache keeps n_key_heads · d_k numbers of a token.
 
     Raises ValueError if ``n_heads`` does not divide ``d_model``, or ``n_key_heads`` ``n_heads``.

@@ -109,7 +109,7 @@ class RotaryPositions(Positions):
 
     Su et al. (2021), Eq. 34; chapter 6. Queries and keys are turned, so that their dot product
     depends on the distance between them alone. ``theta`` stands in the place of 10000: a larger one
-    turns slower, for longer texts, such as 500,000 in Llama 3 (chapter 14).
+    turns slower, for longer texts, such as 500,000 in Llama 3 (chapter 15).
 
     Raises ValueError if ``d_k`` is odd, or a size or ``theta`` is not positive.
     """
