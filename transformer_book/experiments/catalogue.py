@@ -24,6 +24,7 @@ HOMES = {
     "wires": "transformer_book.experiments.chapter_07.wires:wires",
     "by_heart": "transformer_book.experiments.chapter_07.by_heart:by_heart",
     "recurrence": "transformer_book.experiments.chapter_08:recurrence",
+    "half": "transformer_book.experiments.chapter_13:half",
     "induction": "transformer_book.experiments.chapter_14:induction",
     "masking": "transformer_book.experiments.chapter_14:masking",
     "parity": "transformer_book.experiments.chapter_14:parity",
