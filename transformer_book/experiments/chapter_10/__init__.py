@@ -1,6 +1,7 @@
 """Chapter 10: what wider beams, a length penalty and the dice make of one translator."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -24,13 +25,22 @@ HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_10"
 WIDTHS, PENALTIES, MAX_LEN = (1, 2, 4, 8, 16, 32), (0.6, 2.0), 20
 DRAWS, EXACT = 5, 20  # draws of each source; sources that are searched exactly
 RATE = 0.005  # the rate of the book's translators, chapter 9
-Found = tuple[float, list[int] | None]
+Found = tuple[float, list[int]]
 
 
 def make() -> Transformer:
-    words = len(corpus().english), len(corpus().french)
-    sizes = {"d_model": 64, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2}
-    return Transformer(TransformerConfig(*words, **sizes, d_ff=128, dropout=0.0, norm="pre"))
+    config = TransformerConfig(
+        len(corpus().english),
+        len(corpus().french),
+        d_model=64,
+        n_heads=4,
+        n_encoder_layers=2,
+        n_decoder_layers=2,
+        d_ff=128,
+        dropout=0.0,
+        norm="pre",
+    )
+    return Transformer(config)
 
 
 def likeliest(model: Transformer, source: Tensor, best: Found) -> Found:
@@ -56,7 +66,8 @@ def measured(model: Transformer) -> Measures:
     """Of each width the share of right sentences, tokens and log-probability; and the rest."""
     device = next(model.parameters()).device
     test = make_batch(corpus().encode(corpus().test)).to(device)
-    limits, found = Limits(BOS_ID, EOS_ID, MAX_LEN), {}
+    limits = Limits(BOS_ID, EOS_ID, MAX_LEN)
+    found: Measures = {}
 
     def look(name: str, written: Tensor, times: int = 1) -> Tensor:
         labels = test.labels.repeat_interleave(times, dim=0)
@@ -78,7 +89,7 @@ def measured(model: Transformer) -> Measures:
             look(f"{K}, α = {alpha}", beams.best(alpha)[0])
     sources = [row[row != PAD_ID] for row in test.src[:EXACT]]
     bounds = (log_p[:EXACT] - 1e-3).tolist()  # at least what the widest search has found
-    exact = [likeliest(model, s, (bound, None)) for s, bound in zip(sources, bounds, strict=True)]
+    exact = [likeliest(model, s, (bound, [])) for s, bound in zip(sources, bounds, strict=True)]
     best = torch.tensor([log_p for log_p, _ in exact], device=device)
     found["missed by 4"] = (best > by_4 + 0.01).double().mean().item()
     found["missed by 32"] = (best > log_p[:EXACT] + 0.01).double().mean().item()
@@ -86,8 +97,8 @@ def measured(model: Transformer) -> Measures:
     found["tokens likeliest, of few"] = sum(len(words) - 1 for _, words in exact) / EXACT
     g = torch.Generator(device).manual_seed(0)
     many = test.src.repeat_interleave(DRAWS, dim=0)
-    ids = {"bos_id": BOS_ID, "eos_id": EOS_ID, "max_len": MAX_LEN}
-    look("drawn", sample(model, many, **ids, generator=g), DRAWS)
+    drawn = sample(model, many, bos_id=BOS_ID, eos_id=EOS_ID, max_len=MAX_LEN, generator=g)
+    look("drawn", drawn, DRAWS)
     found["tokens of a reference"] = (test.labels != PAD_ID).sum().item() / len(test.labels)
     return found
 
@@ -95,6 +106,7 @@ def measured(model: Transformer) -> Measures:
 def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
     def train(model: nn.Module, n_steps: int) -> Measures:
         train_translator(model, lr=plan.lr, seed=plan.seed, n_steps=n_steps)
+        assert isinstance(model, Transformer)
         return measured(model.eval())
 
     yield from one_for_each(make, plan, train)
@@ -102,10 +114,10 @@ def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
 
 def arms() -> dict[str, Arm]:
     code = code_of([], [Import(ME)])
-    how = {"make": make, "learn": learn, "rates": (RATE,), "code": code, "chapter": 10}
+    short = Arm(make=make, learn=learn, rates=(RATE,), steps=(200,), code=code, chapter=10)
     return {
-        "200 steps": Arm(**how, steps=(200,)),
-        "800 steps": Arm(**how, steps=(800,), seeds=(0, 1, 2)),
+        "200 steps": short,
+        "800 steps": replace(short, steps=(800,), seeds=(0, 1, 2)),
     }
 
 
