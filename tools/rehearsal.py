@@ -48,10 +48,6 @@ class Change(NamedTuple):
 
 CHANGES = [
     Change(
-        "11_translation", "recipe-sizes", 'default_device().type == "cuda"', "False",
-        "the large recipe's 4,530 steps take a GPU; the small one is the committed one",
-    ),
-    Change(
         "13_where_the_time_goes", "compiled", 'sys.platform == "linux"', "False",
         "torch.compile asks CUDA's own driver",
     ),
