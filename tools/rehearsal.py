@@ -48,10 +48,6 @@ class Change(NamedTuple):
 
 CHANGES = [
     Change(
-        "11_translation", "recipe-sizes", 'default_device().type == "cuda"', "False",
-        "the large recipe's 4,530 steps take a GPU; the small one is the committed one",
-    ),
-    Change(
         "13_where_the_time_goes", "gpu", "8192", "256",
         "products of 8,192 rows take a GPU, and their times mean nothing here",
     ),
