@@ -139,8 +139,9 @@ def test_a_score_is_the_log_probability_by_the_length_penalty():
 
 def test_what_is_stored_is_complete():
     rows = real_sentences.all_measured()
-    assert [row.name for row in rows] == ["Transformer", "attention RNN", "twenty minutes"]
-    assert [len(row.runs) for row in rows] == [3, 3, 1]
+    names = ["Transformer", "attention RNN", "Transformer, equal steps", "twenty minutes"]
+    assert [row.name for row in rows] == names
+    assert [len(row.runs) for row in rows] == [3, 3, 3, 1]
     for row in rows:
         assert [run.seed for run in row.runs] == list(range(len(row.runs))), row.name
         assert all(run.seconds > 0 for run in row.runs)
@@ -155,6 +156,10 @@ def test_what_was_chosen_on_dev_is_the_best_and_no_edge_of_what_was_tried():
         if len(row.tried) > 1:
             assert min(row.tried) < rate < max(row.tried), row.name
         for run in row.runs:
+            if row.name == "Transformer, equal steps":
+                assert run.beam is None
+                assert run.alpha is None
+                continue
             assert run.alphas[run.alpha] == max(run.alphas.values())
             assert min(run.alphas) < run.alpha < max(run.alphas)
 
@@ -162,6 +167,13 @@ def test_what_was_chosen_on_dev_is_the_best_and_no_edge_of_what_was_tried():
 def test_both_models_of_the_comparison_had_the_same_seconds():
     one, other = map(real_sentences.measured, ("Transformer", "attention RNN"))
     assert other.seconds == pytest.approx(one.seconds, rel=0.1)
+
+
+def test_both_models_had_the_same_steps_too():
+    one, other = map(real_sentences.measured, ("Transformer, equal steps", "attention RNN"))
+    assert one.recipe["steps"] == other.recipe["steps"]
+    same = set(one.recipe) - {"layers", "peak", "steps"}
+    assert {key: one.recipe[key] for key in same} == {key: other.recipe[key] for key in same}
 
 
 def test_what_is_stored_was_trained_by_the_recipes_of_the_chapter():

@@ -27,7 +27,8 @@ class Run:
     """One seed: CPU seconds of training alone, and scores on the test, greedy and with beams.
 
     ``alphas``: BLEU on the dev set with four beams for each length penalty, of which ``alpha`` is
-    the best. ``against``: how far the first row's run of this seed is ahead, both greedy.
+    the best; None, as ``beam``, where none were searched. ``against``: how far the first row's run
+    of this seed is ahead, both greedy.
     """
 
     seed: int
@@ -35,8 +36,8 @@ class Run:
     dev_greedy: Scores
     greedy: Scores
     alphas: dict[float, float]
-    alpha: float
-    beam: Scores
+    alpha: float | None
+    beam: Scores | None
     against: Difference | None
 
 
@@ -95,15 +96,16 @@ def _row(results: Results, name: str, facts: dict[str, Any]) -> Row:
 
 def _run(run: StoredRun) -> Run:
     behind = ("behind", "behind low", "behind high")
-    known = "behind" in run.curve[run.n_steps]
+    last = run.curve[run.n_steps]
+    known, searched = "behind" in last, "alpha" in last
     return Run(
         seed=run.seed or 0,
         seconds=run.seconds or 0.0,
         dev_greedy=_scores(run, "dev greedy"),
         greedy=_scores(run, "greedy"),
         alphas={float(alpha): score for alpha, score in _numbered(run, "alpha").items()},
-        alpha=run.measured("alpha"),
-        beam=_scores(run, "beam"),
+        alpha=run.measured("alpha") if searched else None,
+        beam=_scores(run, "beam") if searched else None,
         against=Difference(*map(run.measured, behind)) if known else None,
     )
 
