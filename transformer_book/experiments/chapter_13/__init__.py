@@ -21,13 +21,23 @@ from transformer_book.translator.data import corpus
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_13"
 POWERS = (0, -4, -8, -12)  # of two, by which the loss is multiplied
-SIZES = {"d_model": 32, "n_heads": 4, "n_encoder_layers": 1, "n_decoder_layers": 1, "d_ff": 64}
 
 
 def small() -> Transformer:
     """The small translator of chapter 9."""
-    words = len(corpus().english), len(corpus().french)
-    return Transformer(TransformerConfig(*words, **SIZES, dropout=0.0, norm="pre", max_len=64))
+    config = TransformerConfig(
+        len(corpus().english),
+        len(corpus().french),
+        d_model=32,
+        n_heads=4,
+        n_encoder_layers=1,
+        n_decoder_layers=1,
+        d_ff=64,
+        dropout=0.0,
+        norm="pre",
+        max_len=64,
+    )
+    return Transformer(config)
 
 
 def gradients(model: nn.Module) -> Tensor:
@@ -58,12 +68,15 @@ def learn(make: Make, plan: Plan) -> Iterable[tuple[int, Measures]]:
     yield from one_for_each(make, plan, train)
 
 
+def _in_float16(cell: SimpleNamespace, scale: float) -> nn.Module:
+    return cell.in_float16(small(), scale)
+
+
 def _made(cell: SimpleNamespace) -> Iterator[tuple[str, Callable[[], nn.Module]]]:
     yield "float32", small
     yield "weights in bfloat16", lambda: cell.with_bfloat16_weights(small())
     for power in POWERS:
-        scale = 2.0**power
-        yield f"float16, scale 2^{power}", lambda s=scale: cell.in_float16(small(), s)
+        yield f"float16, scale 2^{power}", partial(_in_float16, cell, 2.0**power)
 
 
 def half_arms() -> dict[str, Arm]:
