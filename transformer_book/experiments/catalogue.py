@@ -26,6 +26,8 @@ HOMES = {
     "recurrence": "transformer_book.experiments.chapter_08:recurrence",
     "induction": "transformer_book.experiments.chapter_14:induction",
     "masking": "transformer_book.experiments.chapter_14:masking",
+    "labels": "transformer_book.experiments.chapter_14.labels:labels",
+    "agreement": "transformer_book.experiments.chapter_14.agreement:agreement",
     "parity": "transformer_book.experiments.chapter_15.parity:parity",
 }
 
