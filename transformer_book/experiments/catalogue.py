@@ -28,6 +28,8 @@ HOMES = {
     "half": "transformer_book.experiments.chapter_13:half",
     "induction": "transformer_book.experiments.chapter_14:induction",
     "masking": "transformer_book.experiments.chapter_14:masking",
+    "labels": "transformer_book.experiments.chapter_14.labels:labels",
+    "agreement": "transformer_book.experiments.chapter_14.agreement:agreement",
     "parity": "transformer_book.experiments.chapter_15.parity:parity",
 }
 
