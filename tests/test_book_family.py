@@ -1,4 +1,4 @@
-"""Chapter 14's stored experiments: the language, its training, the law, and what is stored."""
+"""Chapter 15's stored experiments: the language, its training, the law, and what is stored."""
 
 import copy
 import dataclasses

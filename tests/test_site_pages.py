@@ -11,6 +11,7 @@ import lxml.html
 import nbformat
 import pytest
 import tinycss2
+import yaml
 from docutils import nodes
 from docutils.utils import new_document
 from sphinx.application import Sphinx
@@ -18,7 +19,7 @@ from sphinx.errors import ExtensionError
 
 from tools.chapters import NOTEBOOKS, ROOT
 from transformer_book.claims import Claim
-from website.checks.site_check import serve
+from website.checks.site_check import leads_on, serve
 from website.extensions import page_parts
 from website.extensions.book_site import says_nothing
 from website.extensions.bundles import (
@@ -36,6 +37,7 @@ from website.extensions.bundles import (
 from website.extensions.formulas import mathml
 from website.extensions.head_words import cut, describe, description
 from website.extensions.next_page import ask, outdated, questions
+from website.extensions.old_addresses import page_for, write_pages
 from website.extensions.theme import FOLDER_OF_THEME, NAME, own
 from website.extensions.ticks import set_ticks, typed_in
 from website.extensions.visitors import size_of
@@ -641,6 +643,40 @@ def test_the_link_to_the_next_page_has_its_question_and_all_follow_the_map(tmp_p
     assert contexts["b"] == {"next": None}
     changes = [outdated(app, app.env, set(), {page}, set()) for page in ("front", "a")]
     assert changes == [["a", "b"], []]
+
+
+def test_an_old_address_leads_to_the_page_that_has_its_text():
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    old = config["sphinx"]["config"]["old_addresses"]
+    assert old["chapters/14_the_family"] == "chapters/14_gpt_and_bert"
+    assert all((ROOT / f"{new}.ipynb").is_file() for new in old.values())
+    assert not any((ROOT / f"{name}.ipynb").exists() for name in old)
+
+
+def with_old_addresses(folder, old, found):
+    return SimpleNamespace(
+        builder=SimpleNamespace(name="html"),
+        config=SimpleNamespace(old_addresses=old),
+        env=SimpleNamespace(found_docs=found, titles={"a/new": nodes.title("", "It & more")}),
+        outdir=folder,
+    )
+
+
+def test_a_page_is_written_for_an_old_address_and_only_leads_on(tmp_path):
+    write_pages(with_old_addresses(tmp_path, {"b/old": "a/new"}, {"a/new"}), None)
+    path = tmp_path / "b" / "old.html"
+    assert leads_on(path)
+    page = lxml.html.parse(str(path)).getroot()
+    assert page.xpath("//a/@href") == ["../a/new.html"]
+    assert page.xpath("//meta/@content")[0] == "0; url=../a/new.html"
+    assert page.findtext(".//title") == "It & more"
+    assert "url=new.html" in page_for("a/old", "a/new", "")
+
+
+@pytest.mark.parametrize("found", [set(), {"b/old", "a/new"}])
+def test_an_old_address_that_is_in_use_or_leads_nowhere_stops_the_build(tmp_path, found):
+    with pytest.raises(ExtensionError, match="b/old is a page, or a/new is none"):
+        write_pages(with_old_addresses(tmp_path, {"b/old": "a/new"}, found), None)
 
 
 def test_what_the_map_asks_is_text_and_no_html():

@@ -67,9 +67,9 @@ NEEDS = {
     "check_133": (13, "exercise-checks"),
     "check_135": (13, "check-13-5"),
     "check_hide": (14, "check-hide", "check-hide-mistakes"),
-    "check_block": (14, "check-block", "check-block-mistakes"),
     "check_142": (14, "check-lora"),
-    "check_143": (14, "check-dpo"),
+    "check_block": (15, "check-block", "check-block-mistakes"),
+    "check_152": (15, "check-dpo"),
 }  # fmt: skip
 # The cells of a chapter share names. What another cell would leave behind stands here.
 MERGES = [("H", "u"), ("u", "n"), ("n", "d"), ("Hu", "nd"), ("Hund", "e"), ("S", "a"), ("Sa", "nd")]
@@ -594,7 +594,7 @@ WRONG = [
     ("check_135", in_pieces(1)),
     ("check_block", block_without_eps),
     ("check_142", lora(3.0)),
-    ("check_143", dpo(0.5)),
+    ("check_152", dpo(0.5)),
     ("check_1_1", 4.03),
     ("check_1_2", 49.5),
     ("check_1_2", 50.4),
@@ -673,7 +673,7 @@ RIGHT = [
     ("check_online", as_arrays("check_online", lambda out: out.tolist())),
     ("check_135", in_pieces(0)),
     ("check_142", lora(None)),
-    ("check_143", dpo(None)),
+    ("check_152", dpo(None)),
 ]
 
 

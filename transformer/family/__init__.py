@@ -1,4 +1,4 @@
-"""The same parts as GPT, BERT and a model of today (chapter 14)."""
+"""The same parts as GPT, BERT and a model of today (chapters 14 and 15)."""
 
 from transformer.family.config import FamilyConfig
 from transformer.family.decoder_only import DecoderOnly

@@ -1,4 +1,4 @@
-"""The numbers and the choices that make one model of the family (chapter 14)."""
+"""The numbers and the choices that make one model of the family (chapters 14 and 15)."""
 
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
@@ -10,7 +10,7 @@ from transformer.layers import FeedForwardKind, NormOrder
 
 @dataclass(frozen=True)
 class FamilyConfig(LayerConfig):
-    """The sizes and parts of a decoder or an encoder alone; chapter 14.
+    """The sizes and parts of a decoder or an encoder alone; chapters 14 and 15.
 
     With ``norm`` "pre", what each sub-layer and the output layer read is normalised; with "post"
     each sum: of the embeddings, and after each sub-layer. With ``tie_embeddings`` the output layer

@@ -1,4 +1,4 @@
-"""A decoder without an encoder: GPT, and the models of today (chapter 14)."""
+"""A decoder without an encoder: GPT, and the models of today (chapters 14 and 15)."""
 
 from collections.abc import Sequence
 

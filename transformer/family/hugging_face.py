@@ -1,4 +1,4 @@
-"""The weights of GPT-2, BERT and Llama, as Hugging Face stores them, in our models (chapter 14)."""
+"""GPT-2, BERT and Llama as Hugging Face stores them, in our models (chapters 14 and 15)."""
 
 import json
 import re
@@ -111,7 +111,7 @@ def load_llama(
 ) -> DecoderOnly:
     """Our model with the weights of a ``LlamaForCausalLM``, such as SmolLM or Llama 2 and 3.0.
 
-    Chapter 14; arguments and errors as of :func:`load_gpt2`. They turn channel j of a head with
+    Chapter 15; arguments and errors as of :func:`load_gpt2`. They turn channel j of a head with
     channel j + d_k / 2, we channels 2j and 2j + 1, so that the rows of W_q and W_k change places.
     """
     theirs, c = _read(weights, config, "llama")

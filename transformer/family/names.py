@@ -1,4 +1,4 @@
-"""What Hugging Face calls the parameters of GPT-2, BERT and Llama (chapter 14)."""
+"""What Hugging Face calls the parameters of GPT-2, BERT and Llama (chapters 14 and 15)."""
 
 import re
 from collections.abc import Iterable, Mapping

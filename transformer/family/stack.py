@@ -1,4 +1,4 @@
-"""What the models of the family have in common: an embedding and a stack of blocks (chapter 14)."""
+"""What the models of chapters 14 and 15 have in common: an embedding and a stack of blocks."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence

@@ -26,8 +26,8 @@ HOMES = {
     "recurrence": "transformer_book.experiments.chapter_08:recurrence",
     "induction": "transformer_book.experiments.chapter_14:induction",
     "masking": "transformer_book.experiments.chapter_14:masking",
-    "parity": "transformer_book.experiments.chapter_14:parity",
-    "qk_norm": "transformer_book.experiments.chapter_15:qk_norm",
+    "parity": "transformer_book.experiments.chapter_15.parity:parity",
+    "qk_norm": "transformer_book.experiments.chapter_15.qk_norm:qk_norm",
     "experts": "transformer_book.experiments.chapter_15.experts:experts",
     "rewards": "transformer_book.experiments.chapter_15.rewards:rewards",
 }

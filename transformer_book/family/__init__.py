@@ -1,4 +1,4 @@
-"""Chapter 14's experiments that no page has time for: a language, models, what is stored."""
+"""Chapter 15's experiments that no page has time for: a language, models, what is stored."""
 
 from transformer_book.family.language import (
     BATCH_TOKENS,

@@ -1,4 +1,4 @@
-"""Chapter 14's two experiments on a language that is made from a seed.
+"""Chapter 15's two experiments on a language that is made from a seed.
 
 ``BLOCKS``: the block of today against that of GPT-2, one change at a time, with as many parameters.
 ``SCALING``: five sizes with five numbers of tokens, each with a best rate of its own. Their rates
@@ -60,7 +60,7 @@ def _arm(
         rates=rates,
         steps=steps,
         code=code_of([], [Import("transformer_book.family.experiment")]),
-        chapter=14,
+        chapter=15,
         about=facts | {"n_embedding": count_embedding(DecoderOnly(config))},
     )
 

@@ -1,4 +1,4 @@
-"""Languages made up from a seed, whose entropy is known: what the models of chapter 14 learn."""
+"""Languages made up from a seed, whose entropy is known: what the models of chapter 15 learn."""
 
 from dataclasses import dataclass
 from functools import cache, cached_property
@@ -108,7 +108,7 @@ class LanguageBatches:
 
 @cache
 def language(order: int = 1) -> Language:
-    """Chapter 14's: of order 1 for the scaling law, of order 2 for the blocks."""
+    """Chapter 15's: of order 1 for the scaling law, of order 2 for the blocks."""
     return Language.of_order(order, n_symbols=N_SYMBOLS.get(order, 1))
 
 

@@ -1,4 +1,4 @@
-"""One training for every model of chapter 14 that learns the language."""
+"""One training for every model of chapter 15 that learns the language."""
 
 import copy
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The models of chapter 14's two stored experiments: the blocks, and the sizes of the law."""
+"""The models of chapter 15's two stored experiments: the blocks, and the sizes of the law."""
 
 from torch import nn
 

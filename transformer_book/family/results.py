@@ -1,4 +1,4 @@
-"""What the models of chapter 14 reached: two stored experiments, for the chapter."""
+"""What the models of chapter 15 reached: two stored experiments, for the chapter."""
 
 from dataclasses import dataclass
 from functools import cache

@@ -18,7 +18,7 @@ EXPONENTS = np.linspace(0.02, 1.5, 75)  # tried first; then finer around the bes
 
 @dataclass(frozen=True)
 class Law:
-    """L(N, D) = E + A N^-alpha + B D^-beta; Hoffmann et al. (2022), Eq. 2; chapter 14.
+    """L(N, D) = E + A N^-alpha + B D^-beta; Hoffmann et al. (2022), Eq. 2; chapter 15.
 
     N parameters, D tokens, losses in nats per token.
     """

@@ -1,4 +1,4 @@
-"""Chapter 14: what one layer can copy, what hides a word, and parity, trained longer."""
+"""Chapter 14: what one layer can copy, and what hides a word, trained longer."""
 
 import math
 from collections.abc import Callable, Iterator
@@ -21,11 +21,10 @@ from transformer_book.experiments.runs import Measures
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_14"
 LENGTHS = range(5, 11)  # words that come twice; the chapter takes turns, as here
-BITS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 24)  # at which a parity is asked; 10 are learnt from
 Batch = tuple[Tensor, Tensor]  # tokens and labels
 BatchOf = Callable[[torch.Generator, int], Batch]
 
-# What is asked again: induction heads, and parity
+# What is asked again: induction heads
 
 
 def _loss(model: nn.Module, batch: Batch, not_asked: int) -> Tensor:
@@ -80,42 +79,6 @@ def induction_arms() -> dict[str, Arm]:
             chapter=14,
         )
         for name, n_layers in (("one layer", 1), ("two layers", 2))
-    }
-
-
-def learn_parity(
-    make: Make, plan: Plan, *, cell: SimpleNamespace, with_steps: bool
-) -> Iterator[tuple[int, Measures]]:
-    """The share of right parities after so many bits: "bit 10", say, of rows of 24."""
-    batch_of = cell.with_steps if with_steps else cell.without_steps
-
-    def train(model: nn.Module, n_steps: int) -> Measures:
-        _train(model, batch_of, plan, n_steps, cell.NOT_ASKED)
-        generator = torch.Generator().manual_seed(1000 + plan.seed)
-        bits = torch.randint(2, (500, max(BITS)), generator=generator).to(default_device())
-        right = cell.answers_of(model, bits, with_steps) == bits.cumsum(dim=1) % 2
-        return {f"bit {n}": right[:, n - 1].float().mean().item() for n in BITS}
-
-    yield from one_for_each(make, plan, train)
-
-
-def parity_arms() -> dict[str, Arm]:
-    numbers = ("parity-model", "parity-batches", "parity-batches-steps", "parity-test")
-    cells = chapter(14, "imports*", "copier-batch", *numbers)
-    cell = cells.names()
-    return {
-        name: Arm(
-            make=lambda: cell.Bits().to(default_device()),
-            learn=partial(learn_parity, cell=cell, with_steps=with_steps),
-            rates=(0.003, 0.006, 0.012, 0.024),
-            steps=steps,
-            code=cells.code(ME),
-            chapter=14,
-        )
-        for name, with_steps, steps in (
-            ("without steps", False, (375, 750, 1500, 3000)),
-            ("with steps", True, (84, 168, 375, 750)),
-        )
     }
 
 
@@ -207,14 +170,6 @@ induction = Experiment(
     lower_is_better=True,
     arms=induction_arms,
     seconds=30.0,
-)
-parity = Experiment(
-    path=HERE / "parity.json",
-    question="Is the parity of ten bits ever learnt without steps?",
-    measure="bit 10",
-    scale=1.0,
-    arms=parity_arms,
-    seconds=40.0,
 )
 masking = Experiment(
     path=HERE / "masking.json",
