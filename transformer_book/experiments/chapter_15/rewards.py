@@ -28,7 +28,7 @@ HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_15.rewar
 WORDS = ("", "0", "1", "even", "odd", "?", "so", ".")  # of the ids; 0 is <pad>
 ASK, SO, END = 5, 6, 7
 N_BITS, N_QUESTIONS, GROUP = 10, 16, 8  # of a step: 16 questions, 8 texts for each
-WITH_STEPS, PRETRAINED = 0.1, 400  # the share of texts; steps of training
+WITH_STEPS, PRETRAINED = 0.2, 400  # the share of texts; steps of training
 STEPS = (0, 10, 20, 40)  # of rewards
 Advantages = Callable[[Tensor], Tensor]  # rewards (questions, group) -> as many
 
@@ -63,7 +63,7 @@ def pretrained(seed: int, share: float = WITH_STEPS, n_steps: int = PRETRAINED) 
     rate_of = linear_schedule(0.006, warmup=30, n_steps=n_steps)
 
     def loss_of(step: int) -> Tensor:
-        return text_loss(model, texts(g, 32, share))
+        return text_loss(model, texts(g, 64, share))
 
     minimise(loss_of, model.parameters(), n_steps=n_steps, lr=lambda i: rate_of(i + 1), clip_norm=1)
     return model
