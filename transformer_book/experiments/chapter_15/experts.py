@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 
 from transformer.layers import GatedFeedForward, RMSNorm
-from transformer.multihead import MultiHeadAttention
 from transformer.runtime import evaluating
 from transformer_book import minimise
 from transformer_book.experiments.cells import code_of
@@ -18,7 +17,7 @@ from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_15.experts"
-WORDS, ANSWERS, WIDTH = 32, 32, 16  # 32 adjectives, 32 nouns: 1,024 pairs
+WORDS, ANSWERS, WIDTH = 48, 32, 16  # 48 adjectives, 48 nouns: 2,304 pairs
 D_FF, N_EXPERTS = 12, 8
 
 
@@ -52,21 +51,19 @@ class Experts(nn.Module):
 
 
 class Memory(nn.Module):
-    """Adjective and noun, one attention, then ``feed_forward`` at the noun's place (pre-LN)."""
+    """The vectors of an adjective and a noun, added; then ``feed_forward`` (pre-LN)."""
 
     def __init__(self, feed_forward: nn.Module):
         super().__init__()
         self.words = nn.Embedding(2 * WORDS, WIDTH)
-        self.attend, self.feed_forward = MultiHeadAttention(WIDTH, 4), feed_forward
-        self.norms = nn.ModuleList(RMSNorm(WIDTH) for _ in range(3))
+        self.feed_forward = feed_forward
+        self.norms = nn.ModuleList(RMSNorm(WIDTH) for _ in range(2))
         self.read_out = nn.Linear(WIDTH, ANSWERS)
 
     def forward(self, pairs: Tensor) -> Tensor:
-        x = self.words(pairs)
-        y = self.norms[0](x)
-        x = (x + self.attend(y, y, y))[:, 1]
-        x = x + self.feed_forward(self.norms[1](x))
-        return self.read_out(self.norms[2](x))
+        x = self.words(pairs).sum(dim=-2)
+        x = x + self.feed_forward(self.norms[0](x))
+        return self.read_out(self.norms[1](x))
 
 
 def memory(name: str) -> Memory:
@@ -108,7 +105,7 @@ def arms() -> dict[str, Arm]:
             make=partial(memory, name),
             learn=learn,
             rates=(0.01, 0.03),
-            steps=(600,),
+            steps=(800,),
             code=code_of([], [Import(ME)]),
             chapter=15,
         )
