@@ -31,6 +31,9 @@ HOMES = {
     "labels": "transformer_book.experiments.chapter_14.labels:labels",
     "agreement": "transformer_book.experiments.chapter_14.agreement:agreement",
     "parity": "transformer_book.experiments.chapter_15.parity:parity",
+    "qk_norm": "transformer_book.experiments.chapter_15.qk_norm:qk_norm",
+    "experts": "transformer_book.experiments.chapter_15.experts:experts",
+    "rewards": "transformer_book.experiments.chapter_15.rewards:rewards",
 }
 
 

@@ -2,70 +2,110 @@
 
 from collections.abc import Iterator
 from functools import partial
-from types import SimpleNamespace
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from transformer.family import DecoderOnly, FamilyConfig
+from transformer.masks import causal_mask
 from transformer.runtime import default_device
 from transformer.training.objective import linear_schedule
 from transformer_book import minimise
-from transformer_book.experiments.cells import chapter
+from transformer_book.experiments.cells import code_of
 from transformer_book.experiments.chapter_15 import HERE
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
+from transformer_book.experiments.imports import Import
 from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
 
 ME = "transformer_book.experiments.chapter_15.parity"
 BITS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 24)  # at which a parity is asked; 10 are learnt from
+N_BITS, NOT_ASKED = 10, -100  # a label that cross_entropy leaves out
 
 
-def _train(
-    model: nn.Module, cell: SimpleNamespace, plan: Plan, n_steps: int, with_steps: bool
-) -> nn.Module:
-    """The chapter's ``train_together``, for one model: its batches, its schedule, its Adam."""
-    batch_of = cell.with_steps if with_steps else cell.without_steps
+class Bits(DecoderOnly):
+    """A small GPT with rotary positions; ids 1 and 2 are the bits, 3 even, 4 odd, 5 <bos>."""
+
+    def __init__(self) -> None:
+        sizes = {"d_model": 32, "n_heads": 4, "n_layers": 2, "d_ff": 64, "max_len": 100}
+        kind = {"position": "rotary", "tie_embeddings": False}
+        super().__init__(FamilyConfig(6, **sizes, **kind))
+
+    def forward(self, tokens: Tensor) -> Tensor:  # nothing is padded
+        x = self.embedding(tokens)
+        seen = causal_mask(tokens.size(1), device=tokens.device)
+        return self.output(self.run(x, seen))
+
+
+def without_steps(g: torch.Generator) -> tuple[Tensor, Tensor]:
+    """<bos>, bit, bit, …, and the parity after each bit as the label."""
+    bits = torch.randint(2, (16, N_BITS), generator=g)
+    bos, not_asked = torch.full((16, 1), 5), torch.full((16, 1), NOT_ASKED)
+    text, answers = torch.cat([bos, 1 + bits], dim=1), 3 + bits.cumsum(dim=1) % 2
+    return text, torch.cat([not_asked, answers], dim=1)
+
+
+def with_steps(g: torch.Generator) -> tuple[Tensor, Tensor]:
+    """<bos>, bit, answer, bit, answer, …; the labels are the answers."""
+    text, labels = without_steps(g)
+    not_asked = torch.full_like(labels, NOT_ASKED)
+    bits_and_answers = torch.stack([text, labels], dim=-1)[:, 1:].flatten(1)
+    asked = torch.stack([labels, not_asked], dim=-1)[:, 1:].flatten(1)
+    text = torch.cat([text[:, :1], bits_and_answers], dim=1)
+    return text, torch.cat([labels[:, :1], asked], dim=1)
+
+
+@torch.no_grad()
+def answers_of(model: nn.Module, bits: Tensor, steps: bool) -> Tensor:
+    """The parities that the model says after each of ``bits``, 0 and 1; its own steps are read."""
+    text = bits.new_full((len(bits), 1), 5)  # <bos>
+    if not steps:
+        return model(torch.cat([text, 1 + bits], dim=1))[:, 1:, 3:5].argmax(dim=-1)
+    for bit in bits.T:
+        text = torch.cat([text, 1 + bit[:, None]], dim=1)
+        own_answer = 3 + model(text)[:, -1, 3:5].argmax(dim=-1)
+        text = torch.cat([text, own_answer[:, None]], dim=1)
+    return text[:, 2::2] - 3
+
+
+def _train(model: nn.Module, plan: Plan, n_steps: int, steps: bool) -> nn.Module:
+    batch_of = with_steps if steps else without_steps
     generator = torch.Generator().manual_seed(plan.seed)
     rate_of = linear_schedule(plan.lr, warmup=30, n_steps=n_steps)  # which counts from 1
 
     def loss_of(step: int) -> torch.Tensor:
-        x, labels = (part.to(default_device()) for part in batch_of(generator, cell.N_BITS))
-        return cross_entropy(model(x).mT, labels, ignore_index=cell.NOT_ASKED)
+        x, labels = (part.to(default_device()) for part in batch_of(generator))
+        return cross_entropy(model(x).mT, labels, ignore_index=NOT_ASKED)
 
     minimise(loss_of, model.parameters(), n_steps=n_steps, lr=lambda step: rate_of(step + 1))
     return model.eval()
 
 
-def learn_parity(
-    make: Make, plan: Plan, *, cell: SimpleNamespace, with_steps: bool
-) -> Iterator[tuple[int, Measures]]:
+def learn_parity(make: Make, plan: Plan, *, steps: bool) -> Iterator[tuple[int, Measures]]:
     """The share of right parities after so many bits: "bit 10", say, of rows of 24."""
 
     def train(model: nn.Module, n_steps: int) -> Measures:
-        _train(model, cell, plan, n_steps, with_steps)
+        _train(model, plan, n_steps, steps)
         generator = torch.Generator().manual_seed(1000 + plan.seed)
         bits = torch.randint(2, (500, max(BITS)), generator=generator).to(default_device())
-        right = cell.answers_of(model, bits, with_steps) == bits.cumsum(dim=1) % 2
+        right = answers_of(model, bits, steps) == bits.cumsum(dim=1) % 2
         return {f"bit {n}": right[:, n - 1].float().mean().item() for n in BITS}
 
     yield from one_for_each(make, plan, train)
 
 
 def parity_arms() -> dict[str, Arm]:
-    numbers = ("parity-model", "parity-batches", "parity-batches-steps", "parity-test")
-    cells = chapter(15, "imports*", *numbers)
-    cell = cells.names()
     return {
         name: Arm(
-            make=lambda: cell.Bits().to(default_device()),
-            learn=partial(learn_parity, cell=cell, with_steps=with_steps),
+            make=lambda: Bits().to(default_device()),
+            learn=partial(learn_parity, steps=written),
             rates=(0.003, 0.006, 0.012, 0.024),
-            steps=steps,
-            code=cells.code(ME),
+            steps=at,
+            code=code_of([], [Import(ME)]),
             chapter=15,
         )
-        for name, with_steps, steps in (
+        for name, written, at in (
             ("without steps", False, (375, 750, 1500, 3000)),
             ("with steps", True, (84, 168, 375, 750)),
         )

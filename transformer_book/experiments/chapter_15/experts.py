@@ -1,0 +1,124 @@
+"""Chapter 15: a table learnt by heart by one network, by eight experts, and by one as large."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from transformer.layers import GatedFeedForward, RMSNorm
+from transformer.runtime import evaluating
+from transformer_book import minimise
+from transformer_book.experiments.cells import code_of
+from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
+from transformer_book.experiments.imports import Import
+from transformer_book.experiments.learning import one_for_each
+from transformer_book.experiments.runs import Measures
+
+HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_15.experts"
+WORDS, ANSWERS, WIDTH = 48, 32, 16  # 48 adjectives, 48 nouns: 2,304 pairs
+D_FF, N_EXPERTS = 12, 8
+
+
+class Experts(nn.Module):
+    """Of ``n`` feed-forward networks a router chooses one for each row (Fedus et al., 2022).
+
+    What the expert says is multiplied by the router's share, so that the router learns, too. After
+    each step of training, experts that were chosen too often get a handicap in the choice, and the
+    others an advantage, of ``push``: Wang et al. (2024). ``counts``: how often each was chosen.
+    """
+
+    def __init__(self, d_model: int, d_ff: int, n: int, *, push: float = 0.01):
+        super().__init__()
+        self.router = nn.Linear(d_model, n, bias=False)
+        self.experts = nn.ModuleList(GatedFeedForward(d_model, d_ff) for _ in range(n))
+        self.register_buffer("advantage", torch.zeros(n))
+        self.push = push
+        self.counts = torch.zeros(n)
+
+    def forward(self, x: Tensor) -> Tensor:  # (rows, d_model)
+        shares = self.router(x).softmax(dim=-1)
+        chosen = (shares + self.advantage).argmax(dim=-1)
+        self.counts = chosen.bincount(minlength=len(self.experts)).float()
+        if self.training:
+            self.advantage += self.push * (self.counts.mean() - self.counts).sign()
+        y = torch.zeros_like(x)
+        for i, expert in enumerate(self.experts):
+            own = (chosen == i).nonzero()[:, 0]
+            y = y.index_add(0, own, shares[own, i, None] * expert(x[own]))
+        return y
+
+
+class Memory(nn.Module):
+    """The vectors of an adjective and a noun, added; then ``feed_forward`` (pre-LN)."""
+
+    def __init__(self, feed_forward: nn.Module):
+        super().__init__()
+        self.words = nn.Embedding(2 * WORDS, WIDTH)
+        self.feed_forward = feed_forward
+        self.norms = nn.ModuleList(RMSNorm(WIDTH) for _ in range(2))
+        self.read_out = nn.Linear(WIDTH, ANSWERS)
+
+    def forward(self, pairs: Tensor) -> Tensor:
+        x = self.words(pairs).sum(dim=-2)
+        x = x + self.feed_forward(self.norms[0](x))
+        return self.read_out(self.norms[1](x))
+
+
+def memory(name: str) -> Memory:
+    """The model of an arm."""
+    if name == "one expert":
+        return Memory(GatedFeedForward(WIDTH, D_FF))
+    if name == "one as large as eight":
+        return Memory(GatedFeedForward(WIDTH, N_EXPERTS * D_FF))
+    push = 0.0 if "left alone" in name else 0.01
+    return Memory(Experts(WIDTH, D_FF, N_EXPERTS, push=push))
+
+
+def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
+    """The share of the pairs that is known; "idle": experts with under a fortieth of them."""
+    g = torch.Generator().manual_seed(plan.seed)
+    grid = torch.meshgrid(torch.arange(WORDS), torch.arange(WORDS), indexing="ij")
+    pairs = torch.stack([grid[0], grid[1] + WORDS], dim=-1).flatten(0, 1)
+    answers = torch.randint(ANSWERS, (len(pairs),), generator=g)
+
+    def train(model: nn.Module, n_steps: int) -> Measures:
+        minimise(
+            lambda step: nn.functional.cross_entropy(model(pairs), answers),
+            model.parameters(),
+            n_steps=n_steps,
+            lr=lambda step: plan.lr * min(1, (step + 1) / 50) * (1 - step / n_steps),
+        )
+        with evaluating(model):
+            known = (model(pairs).argmax(dim=-1) == answers).float().mean().item()
+        counts = getattr(model.feed_forward, "counts", torch.ones(1))
+        return {"known": known, "idle": (counts < counts.sum() / 40).sum().item()}
+
+    yield from one_for_each(make, plan, train)
+
+
+def arms() -> dict[str, Arm]:
+    names = "one expert", "eight experts", "eight experts, left alone", "one as large as eight"
+    return {
+        name: Arm(
+            make=partial(memory, name),
+            learn=learn,
+            rates=(0.01, 0.03),
+            steps=(800,),
+            code=code_of([], [Import(ME)]),
+            chapter=15,
+        )
+        for name in names
+    }
+
+
+experts = Experiment(
+    path=HERE / "experts.json",
+    question="What do eight experts know by heart, of which each word reads one?",
+    measure="known",
+    scale=1.0,
+    arms=arms,
+    widens=False,
+    seconds=10.0,
+)

@@ -1,0 +1,102 @@
+"""Chapter 15: norms of queries and keys, at rates from low to high."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+from torch import Tensor
+
+from transformer.family import DecoderOnly, FamilyConfig
+from transformer.layers import RMSNorm
+from transformer.multihead import Keys, MultiHeadAttention, Queries
+from transformer.runtime import evaluating
+from transformer_book.experiments.cells import code_of
+from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
+from transformer_book.experiments.imports import Import
+from transformer_book.experiments.runs import Measures
+from transformer_book.family.language import LENGTH, N_SYMBOLS, excess_loss, language
+from transformer_book.family.learning import train_on_language
+
+HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_15.qk_norm"
+RATES = (0.004, 0.016, 0.064)
+STEPS = 240
+NAMES = ("block of today", "with QK-norm")
+
+
+class NormedAttention(MultiHeadAttention):
+    """Each query and each key is normalised, for each head, before positions turn it."""
+
+    @classmethod
+    def of(cls, attention: MultiHeadAttention) -> "NormedAttention":
+        """The same attention, weight for weight, with two new norms."""
+        attention.__class__ = cls
+        attention.q_norm, attention.k_norm = (RMSNorm(attention.d_k) for _ in range(2))
+        return attention
+
+    def queries(self, query: Tensor, start: int = 0) -> Queries:
+        return self.positions.turn(self.q_norm(self.split(self.W_q(query))), start)
+
+    def project(self, key: Tensor, value: Tensor, start: int = 0) -> tuple[Keys, Keys]:
+        k, v = self.split(self.W_k(key)), self.split(self.W_v(value))
+        return self.positions.turn(self.k_norm(k), start), v
+
+
+def small_model(*, normed: bool) -> DecoderOnly:
+    """Two blocks of today, whose queries and keys are normalised or not."""
+    sizes = {"d_model": 32, "n_heads": 4, "n_layers": 2, "d_ff": 86, "max_len": LENGTH}
+    model = DecoderOnly(FamilyConfig.modern(N_SYMBOLS[2] + 1, **sizes))
+    if normed:
+        for block in model.blocks:
+            NormedAttention.of(block.self_attention)
+    return model
+
+
+def largest_score(model: DecoderOnly) -> float:
+    """The largest size of a score, over all heads and layers, in 64 rows of new text."""
+    tokens = language(order=2).write(64, LENGTH, seed=[3])
+    found: list[float] = []
+
+    def look(attention: MultiHeadAttention, inputs: tuple[Tensor, ...]) -> None:
+        q, (k, _) = attention.queries(inputs[0]), attention.project(inputs[1], inputs[2])
+        found.append((q @ k.mT / attention.d_k**0.5).abs().max().item())
+
+    hooks = [block.self_attention.register_forward_pre_hook(look) for block in model.blocks]
+    with evaluating(model):
+        model(tokens.to(next(model.parameters()).device))
+    for hook in hooks:
+        hook.remove()
+    return max(found)
+
+
+def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
+    """The loss above the entropy, in nats, and the largest score at the end."""
+    for n_steps in plan.steps:
+        model, _ = train_on_language(make(), lr=plan.lr, seed=plan.seed, n_steps=n_steps, order=2)
+        measures = {"excess": excess_loss(model, order=2), "score": largest_score(model)}
+        yield n_steps, {name: round(x, 5) for name, x in measures.items()}
+
+
+def arms() -> dict[str, Arm]:
+    return {
+        f"{name}, rate {lr}": Arm(
+            make=partial(small_model, normed=name == NAMES[1]),
+            learn=learn,
+            rates=(lr,),
+            steps=(STEPS,),
+            code=code_of([], [Import(ME)]),
+            chapter=15,
+        )
+        for name in NAMES
+        for lr in RATES
+    }
+
+
+qk_norm = Experiment(
+    path=HERE / "qk_norm.json",
+    question="What do norms of queries and keys change, at rates from low to high?",
+    measure="excess",
+    lower_is_better=True,
+    arms=arms,
+    widens=False,
+    seconds=5.0,
+)
