@@ -42,7 +42,7 @@ class Experts(nn.Module):
         chosen = (shares + self.advantage).argmax(dim=-1)
         self.counts = chosen.bincount(minlength=len(self.experts)).float()
         if self.training:
-            self.advantage += self.push * (self.counts.mean() - self.counts).sign()
+            self.advantage += self.push * (self.counts.mean() - self.counts).sign()  # type: ignore[operator]
         y = torch.zeros_like(x)
         for i, expert in enumerate(self.experts):
             own = (chosen == i).nonzero()[:, 0]

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -28,8 +29,8 @@ class Bits(DecoderOnly):
     """A small GPT with rotary positions; ids 1 and 2 are the bits, 3 even, 4 odd, 5 <bos>."""
 
     def __init__(self) -> None:
-        sizes = {"d_model": 32, "n_heads": 4, "n_layers": 2, "d_ff": 64, "max_len": 100}
-        kind = {"position": "rotary", "tie_embeddings": False}
+        sizes: dict[str, Any] = {"d_model": 32, "n_heads": 4, "n_layers": 2, "d_ff": 64}
+        kind: dict[str, Any] = {"max_len": 100, "position": "rotary", "tie_embeddings": False}
         super().__init__(FamilyConfig(6, **sizes, **kind))
 
     def forward(self, tokens: Tensor) -> Tensor:  # nothing is padded

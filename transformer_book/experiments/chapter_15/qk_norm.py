@@ -31,14 +31,14 @@ class NormedAttention(MultiHeadAttention):
         """The same attention, weight for weight, with two new norms."""
         attention.__class__ = cls
         attention.q_norm, attention.k_norm = (RMSNorm(attention.d_k) for _ in range(2))
-        return attention
+        return attention  # type: ignore[return-value]
 
     def queries(self, query: Tensor, start: int = 0) -> Queries:
-        return self.positions.turn(self.q_norm(self.split(self.W_q(query))), start)
+        return self.positions.turn(self.q_norm(self.split(self.W_q(query))), start)  # type: ignore[operator]
 
     def project(self, key: Tensor, value: Tensor, start: int = 0) -> tuple[Keys, Keys]:
         k, v = self.split(self.W_k(key)), self.split(self.W_v(value))
-        return self.positions.turn(self.k_norm(k), start), v
+        return self.positions.turn(self.k_norm(k), start), v  # type: ignore[operator]
 
 
 def small_model(*, normed: bool) -> DecoderOnly:
@@ -47,7 +47,7 @@ def small_model(*, normed: bool) -> DecoderOnly:
     model = DecoderOnly(FamilyConfig.modern(N_SYMBOLS[2] + 1, **sizes))
     if normed:
         for block in model.blocks:
-            NormedAttention.of(block.self_attention)
+            NormedAttention.of(block.self_attention)  # type: ignore[arg-type]
     return model
 
 
@@ -60,7 +60,7 @@ def largest_score(model: DecoderOnly) -> float:
         q, (k, _) = attention.queries(inputs[0]), attention.project(inputs[1], inputs[2])
         found.append((q @ k.mT / attention.d_k**0.5).abs().max().item())
 
-    hooks = [block.self_attention.register_forward_pre_hook(look) for block in model.blocks]
+    hooks = [block.self_attention.register_forward_pre_hook(look) for block in model.blocks]  # type: ignore[union-attr]
     with evaluating(model):
         model(tokens.to(next(model.parameters()).device))
     for hook in hooks:
@@ -72,7 +72,7 @@ def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
     """The loss above the entropy, in nats, and the largest score at the end."""
     for n_steps in plan.steps:
         model, _ = train_on_language(make(), lr=plan.lr, seed=plan.seed, n_steps=n_steps, order=2)
-        measures = {"excess": excess_loss(model, order=2), "score": largest_score(model)}
+        measures = {"excess": excess_loss(model, order=2), "score": largest_score(model)}  # type: ignore[arg-type]
         yield n_steps, {name: round(x, 5) for name, x in measures.items()}
 
 
