@@ -28,7 +28,8 @@ def learn(
     """As the chapter's ``train_text`` and ``pretrained``, looked into on the way."""
     generator = torch.Generator().manual_seed(plan.seed)
     rate_of = linear_schedule(plan.lr, warmup=50, n_steps=max(plan.steps))  # counts from 1
-    model, points = make(), {}
+    model = make()
+    points: dict[int, Measures] = {}
 
     def look(step: int) -> None:
         if step in plan.steps:
