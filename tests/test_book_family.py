@@ -35,7 +35,7 @@ from transformer_book.family import (
     scaling_runs,
     train_on_language,
 )
-from transformer_book.family.experiment import BLOCKS, ENDS, SCALING, learn
+from transformer_book.family.experiment import BLOCKS, ENDS, SCALING, SCALING_BACK, learn
 from transformer_book.family.language import N_SYMBOLS
 from transformer_book.family.learning import Training
 from transformer_book.family.models import BASE, count_embedding, count_parameters
@@ -299,14 +299,18 @@ def test_a_scaling_run_has_the_rate_of_its_length_and_of_the_longest_on_the_way(
         run_of("8", 1.0, 0, {2: 0.95, 4: 0.35}),
         run_of("8", 2.0, 0, {2: 0.85}),
     )
-    monkeypatch.setattr(results, "SCALING", tmp_path / "scaling.json")
-    write(results.SCALING, Stored({"8": {"d_model": 8, "n_embedding": 3}}, runs))
+    path = tmp_path / "scaling.json"
+    monkeypatch.setattr(results, "SCALING", {1: path, 2: path})
+    write(path, Stored({"8": {"d_model": 8, "n_embedding": 3}}, runs))
     short, long = scaling_runs.__wrapped__()
     assert (short.lr, short.excess, short.excess_on_the_way) == (2.0, 0.85, 1.45)
     assert (long.lr, long.excess, long.excess_on_the_way) == (1.0, 0.35, 0.85)
     assert (short.n_tokens, long.n_tokens) == (2 * BATCH_TOKENS, 4 * BATCH_TOKENS)
     assert long.loss == language().entropy + 0.35
     assert long.loss_on_the_way == language().entropy + 0.85
+    *_, back = scaling_runs.__wrapped__(2)
+    assert back.loss == language(2).entropy + 0.35
+    assert back.loss_on_the_way == language(2).entropy + 0.85
     assert long.n_non_embedding == 4
 
 
@@ -344,13 +348,15 @@ def test_what_is_stored_of_the_blocks_is_complete():
         assert is_inside(row.lr, row.tried)
 
 
-def test_what_is_stored_of_the_sizes_is_complete():
-    found = {(run.d_model, run.n_tokens // BATCH_TOKENS, run.seed) for run in scaling_runs()}
+@pytest.mark.parametrize(("order", "known"), [(1, SCALING), (2, SCALING_BACK)])
+def test_what_is_stored_of_the_sizes_is_complete(order, known):
+    runs = scaling_runs(order)
+    found = {(run.d_model, run.n_tokens // BATCH_TOKENS, run.seed) for run in runs}
     assert found == {(d, n_steps, seed) for d in SIZES for n_steps in ENDS for seed in range(3)}
-    for name, arm in SCALING.arms().items():
-        model, runs = scaling_model(int(name)), SCALING.runs(name)
+    for name, arm in known.arms().items():
+        model, runs = scaling_model(int(name), order=order), known.runs(name)
         assert {run.n_parameters for run in runs} == {count_parameters(model)}
         assert arm.about["n_embedding"] == count_embedding(model)
-        assert SCALING.wanted(arm, runs) == []
+        assert known.wanted(arm, runs) == []
         for n_steps in ENDS:
-            assert is_inside(SCALING.rate(name, n_steps), SCALING.tried(name, n_steps))
+            assert is_inside(known.rate(name, n_steps), known.tried(name, n_steps))

@@ -26,8 +26,6 @@ import pytest
 import torch._dynamo  # noqa: F401
 import zmq.asyncio  # noqa: F401
 
-sys.path.remove(os.path.dirname(os.path.abspath(__file__)))
-
 
 def run(words: list[str], printed: str) -> None:
     """In the forked process: does not return."""
@@ -63,5 +61,6 @@ def serve(limit: float) -> None:
         print(json.dumps(status), flush=True)
 
 
-if __name__ == "__main__":
+if __name__ == "__main__":  # and not where a test starts a process, which imports this file, too
+    sys.path.remove(os.path.dirname(os.path.abspath(__file__)))
     serve(float(sys.argv[1]))

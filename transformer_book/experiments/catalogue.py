@@ -10,6 +10,7 @@ HOMES = {
     "real_sentences": "transformer_book.real_sentences.experiment:REAL_SENTENCES",
     "blocks": "transformer_book.family.experiment:BLOCKS",
     "scaling": "transformer_book.family.experiment:SCALING",
+    "scaling_back": "transformer_book.family.experiment:SCALING_BACK",
     "evening": "transformer_book.experiments.evening:evening",
     "reach": "transformer_book.experiments.chapter_02:reach",
     "scores": "transformer_book.experiments.chapter_02:scores",

@@ -1,8 +1,9 @@
-"""Chapter 15's two experiments on a language that is made from a seed.
+"""Chapter 15's experiments on languages that are made from a seed.
 
 ``BLOCKS``: the block of today against that of GPT-2, one change at a time, with as many parameters.
 ``SCALING``: five sizes with five numbers of tokens, each with a best rate of its own. Their rates
-are halved and doubled until the best has a worse one on both sides.
+are halved and doubled until the best has a worse one on both sides. ``SCALING_BACK``: the same in
+the blocks' language, in which a model must look back.
 """
 
 from collections.abc import Iterator
@@ -70,8 +71,11 @@ def block_arms() -> dict[str, Arm]:
     return {n: _arm(block_config(n), order=2, rates=rates, steps=(1000,)) for n in CHANGES}
 
 
-def scaling_arms() -> dict[str, Arm]:
-    return {str(d): _arm(scaling_config(d), order=1, rates=(0.008,), steps=ENDS) for d in SIZES}
+def scaling_arms(order: int) -> dict[str, Arm]:
+    return {
+        str(d): _arm(scaling_config(d, order=order), order=order, rates=(0.008,), steps=ENDS)
+        for d in SIZES
+    }
 
 
 BLOCKS = Experiment(
@@ -83,12 +87,15 @@ BLOCKS = Experiment(
     seeds=tuple(range(5)),
     seconds=10.0,
 )
-SCALING = Experiment(
-    path=results.SCALING,
-    question="How does the loss fall with parameters and tokens?",
-    measure="excess",
-    lower_is_better=True,
-    arms=scaling_arms,
-    rate_for_each_step=True,
-    seconds=60.0,
+SCALING, SCALING_BACK = (
+    Experiment(
+        path=results.SCALING[order],
+        question=f"How does the loss fall with parameters and tokens, {where}?",
+        measure="excess",
+        lower_is_better=True,
+        arms=partial(scaling_arms, order),
+        rate_for_each_step=True,
+        seconds=60.0,
+    )
+    for order, where in ((1, "where the last symbol decides"), (2, "where a model must look back"))
 )

@@ -108,7 +108,7 @@ class LanguageBatches:
 
 @cache
 def language(order: int = 1) -> Language:
-    """Chapter 15's: of order 1 for the scaling law, of order 2 for the blocks."""
+    """Chapter 15's: of order 1 for the scaling law, of order 2 for the blocks and the law again."""
     return Language.of_order(order, n_symbols=N_SYMBOLS.get(order, 1))
 
 

@@ -1,4 +1,4 @@
-"""The models of chapter 15's two stored experiments: the blocks, and the sizes of the law."""
+"""The models of chapter 15's stored experiments: the blocks, and the sizes of the law."""
 
 from torch import nn
 
@@ -38,14 +38,14 @@ def block_config(name: str) -> FamilyConfig:
     return config.replace(d_ff=1 + round((wanted - one) / (two - one)))
 
 
-def scaling_config(d_model: int) -> FamilyConfig:
-    """A GPT-2 of two layers and two heads, as small as ``d_model`` says."""
+def scaling_config(d_model: int, *, order: int = 1) -> FamilyConfig:
+    """A GPT-2 of two layers and two heads, as small as ``d_model`` says, for a language."""
     sizes = {"d_model": d_model, "n_heads": 2, "d_ff": 4 * d_model}
-    return BASE.replace(vocab_size=N_SYMBOLS[1] + 1, **sizes)
+    return BASE.replace(vocab_size=N_SYMBOLS[order] + 1, **sizes)
 
 
-def scaling_model(d_model: int) -> DecoderOnly:
-    return DecoderOnly(scaling_config(d_model))
+def scaling_model(d_model: int, *, order: int = 1) -> DecoderOnly:
+    return DecoderOnly(scaling_config(d_model, order=order))
 
 
 def count_parameters(model: nn.Module) -> int:

@@ -1,4 +1,4 @@
-"""What the models of chapter 15 reached: two stored experiments, for the chapter."""
+"""What the models of chapter 15 reached: three stored experiments, for the chapter."""
 
 from dataclasses import dataclass
 from functools import cache
@@ -8,7 +8,10 @@ from statistics import mean
 from transformer_book.experiments.results import Results
 from transformer_book.family.language import BATCH_TOKENS, language
 
-BLOCKS, SCALING = (Path(__file__).with_name(f"{name}.json") for name in ("blocks", "scaling"))
+BLOCKS = Path(__file__).with_name("blocks.json")
+SCALING = {  # for each order of the language
+    order: BLOCKS.with_name(f"{name}.json") for order, name in ((1, "scaling"), (2, "scaling_back"))
+}
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,7 @@ class ScalingRun:
 
     ``excess``: nats per symbol above the entropy. ``excess_on_the_way``: of the same size and
     seed after as many tokens, at the rate that is best for the longest run, which has not fallen.
+    ``order``: that of the language.
     """
 
     d_model: int
@@ -54,14 +58,15 @@ class ScalingRun:
     lr: float
     excess: float
     excess_on_the_way: float
+    order: int = 1
 
     @property
     def loss(self) -> float:
-        return language(order=1).entropy + self.excess
+        return language(self.order).entropy + self.excess
 
     @property
     def loss_on_the_way(self) -> float:
-        return language(order=1).entropy + self.excess_on_the_way
+        return language(self.order).entropy + self.excess_on_the_way
 
     @property
     def n_non_embedding(self) -> int:
@@ -76,11 +81,14 @@ def block_results() -> tuple[BlockResult, ...]:
 
 
 @cache
-def scaling_runs() -> tuple[ScalingRun, ...]:
-    """Each size with each number of tokens and each seed, the smaller ones first."""
-    results = Results(path=SCALING, measure="excess", lower_is_better=True)
+def scaling_runs(order: int = 1) -> tuple[ScalingRun, ...]:
+    """Each size with each number of tokens and each seed, the smaller ones first.
+
+    Of the language of this ``order``: 1 or 2.
+    """
+    results = Results(path=SCALING[order], measure="excess", lower_is_better=True)
     sizes = sorted(results.stored().arms, key=int)
-    return tuple(run for size in sizes for run in _size(results, size))
+    return tuple(run for size in sizes for run in _size(results, size, order))
 
 
 def _block(results: Results, name: str) -> BlockResult:
@@ -97,7 +105,7 @@ def _block(results: Results, name: str) -> BlockResult:
     )
 
 
-def _size(results: Results, arm: str) -> list[ScalingRun]:
+def _size(results: Results, arm: str, order: int) -> list[ScalingRun]:
     runs, facts = results.runs(arm), results.stored().arms[arm]
     judged = {(run.lr, run.seed): run for run in runs if not run.sweep}
     steps = sorted({n for run in judged.values() for n in run.curve})
@@ -113,6 +121,7 @@ def _size(results: Results, arm: str) -> list[ScalingRun]:
             lr=lr,
             excess=judged[lr, seed].measured("excess", n),
             excess_on_the_way=judged[longest, seed].measured("on_the_way", n),
+            order=order,
         )
         for n, lr in best.items()
         for seed in sorted({seed for _, seed in judged if seed is not None})
