@@ -6,7 +6,7 @@ import re
 import pytest
 import torch
 
-from tests.living import FIGURES, SOURCE, claimed, run_cells
+from tests.living import FIGURES, SOURCE, cells_of, claimed, run_cells
 from website.extensions.living_files import write_living_files
 
 SCRIPTS = sorted(SOURCE.glob("*.js"))
@@ -63,6 +63,37 @@ def test_the_ten_days_are_written_as_chapter_3_draws_them(tmp_path):
     assert days.shape == (10, 2, 40)
     expected = torch.stack([torch.stack(read(seed)) for seed in range(10)])
     torch.testing.assert_close(days, expected, rtol=0, atol=6e-4)
+
+
+def test_the_threads_times_are_those_that_chapter_13_has_printed(tmp_path):
+    write_living_files(tmp_path)
+    text = (tmp_path / "thread.js").read_text(encoding="utf-8")
+    thread = json.loads(re.search(r"^export const THREAD = (.*);$", text, re.M)[1])
+    cells = cells_of(13)
+    limits, rows = (
+        "".join(each.text for each in cells[name].outputs if each.output_type == "stream")
+        for name in ("roof", "rows-run")
+    )
+    peak, bandwidth, equal = map(float, re.findall(r"≈ (\d+)", limits))
+    assert [thread["peak"], thread["bandwidth"]] == [1e9 * peak, 1e9 * bandwidth]
+    assert equal == pytest.approx(4 * peak / (2 * bandwidth), abs=1)  # before it was rounded
+    printed = [(int(line.split()[0]), float(line.split()[3])) for line in rows.splitlines()]
+    assert [n for n, _ in printed] == [1, 4, 16, 64, 512]
+    assert [(n, pytest.approx(1000 * s)) for n, s in thread["measured"]] == printed
+
+
+def test_the_h100_has_the_rates_that_chapter_13_states():
+    text = "\n".join(cell.source for cell in cells_of(13).values())
+    found = re.search(r"H100 = \{ peaks: \{ (.*?) \}, bandwidth: (\S+) \}", text_of("limits.js"))
+    assert found[1] == "4: 67e12, 2: 989e12, 1: 2 * 989e12"
+    assert found[2] == "3.35e12"
+    for stated in (
+        r"its *tensor cores*, at $989 \cdot 10^{12}$ operations a second",
+        r"it gets $3.35 \cdot 10^{12}$ bytes a second",
+        r"$67 \cdot 10^{12}$ operations a second for ordinary float32, 989 for bfloat16",
+        "and twice that for 8 bits",
+    ):
+        assert stated in text
 
 
 def test_the_random_scores_and_medians_are_those_of_chapter_4():

@@ -5,6 +5,7 @@ import torch
 
 from tests.living import FIGURES, served
 from website.checks.site_check import SCREENS
+from website.extensions.living_files import thread
 
 FIRST = {  # what each figure shows at first, as its chapter printed or drew it
     "query": ["2.8", "20.6", "56.0", "20.6", "0.0", "7:30: 8.7 °C", "5", "6", "8", "9", "12",
@@ -16,6 +17,7 @@ FIRST = {  # what each figure shows at first, as its chapter printed or drew it
     "beams": ["40", "35", "25", "16", "12", "21", "7", "−1.83", "−1.56", "−1.39",
               "crossed out: dropped; dashed: not computed"],
     "sampling": ["28", "24", "20", "16", "12", "28.0", "24.0", "20.0", "16.0", "12.0"],
+    "roofline": ["fetching", "multiplying", "4096", "small dots: measured, as in Figure 13.3"],
 }  # fmt: skip
 BREAKS = {  # by keyboard: a control, the keys, which tick turns, and what it then says
     "query": [
@@ -42,6 +44,10 @@ BREAKS = {  # by keyboard: a control, the keys, which tick turns, and what it th
     "sampling": [
         ("slider", "temperature", ["End"], 1, "top-p 4. Flat: top-k keeps 2, top-p 4."),
         ("slider", "top-p", ["Home"], 1, "top-p 1. Flat: top-k keeps 2, top-p 1."),
+    ],
+    "roofline": [
+        ("slider", "rows", ["End"], 1, "quicker multiplication would not help 4,096 rows"),
+        ("combobox", "suppose", ["End"], 0, "so nothing is shared"),
     ],
 }
 CONTRAST = """section => {
@@ -428,6 +434,61 @@ def press(page, label, *keys):
 def scores(page):
     texts = page.locator("svg text[data-score]")
     return sorted(texts.evaluate_all("all => all.map(e => e.textContent)"))
+
+
+def test_the_times_of_one_row_are_those_of_the_chapters_thread(opened):
+    page = opened("roofline")
+    cpu, d = thread(), 2048
+    fetch, multiply = 4 * (d * d + 2 * d) / cpu["bandwidth"], 2 * d * d / cpu["peak"]
+    shown = [each.replace("\xa0", " ") for each in words(page)]
+    assert {f"{1000 * fetch:.2g} ms", f"{1000 * multiply:.2g} ms"} <= set(shown)
+    equal = next(each for each in shown if each.startswith("equal at"))
+    assert float(equal.split()[-1]) == pytest.approx(
+        4 * cpu["peak"] / 2 / cpu["bandwidth"], rel=0.02
+    )
+
+
+def test_points_are_shown_where_they_were_measured_alone(opened):
+    page = opened("roofline")
+    points = page.locator("svg circle[r='3.5']")
+    assert points.count() == 5
+    scale = page.locator("svg circle[r='5']")  # the two times of one row
+    [x, *_] = points.evaluate_all("all => all.map(e => e.getAttribute('cx'))")
+    assert scale.evaluate_all("all => all.map(e => e.getAttribute('cx'))") == [x, x]
+    dotted = "dotted: the machine as it is"
+    assert dotted not in words(page)
+    for label, value in (("suppose", "multiply"), ("bytes", "2"), ("the machine", "h100")):
+        control(page, "combobox", label).select_option(value)
+        assert points.count() == 0
+        assert (dotted in words(page)) == (label == "suppose")
+        page.get_by_role("button", name="As in the chapter").click()
+        assert points.count() == 5
+
+
+@pytest.mark.parametrize("machine", ["cpu", "h100"])
+def test_the_longer_time_is_the_bold_one(opened, machine):
+    page = opened("roofline")
+    control(page, "combobox", "the machine").select_option(machine)
+    control(page, "combobox", "bytes").select_option("2")
+    bold = page.locator("svg text[font-weight='700']")
+    longer = []
+    for key in ("Home", "End"):
+        press(page, "rows", key)
+        longer.append(bold.first.inner_html())
+        assert bold.count() == 2
+        assert page.locator("svg").evaluate(MISPLACED) == []
+    assert longer == ["fetching", "multiplying"]
+
+
+@pytest.mark.parametrize("machine", ["cpu", "h100"])
+def test_no_word_of_the_roof_stands_over_another(opened, machine):
+    page = opened("roofline")
+    control(page, "combobox", "the machine").select_option(machine)
+    for width in "421":
+        control(page, "combobox", "bytes").select_option(width)
+        for change in ("none", "multiply", "fetch"):
+            control(page, "combobox", "suppose").select_option(change)
+            assert page.locator("svg").evaluate(MISPLACED) == []
 
 
 def test_a_length_penalty_is_seen_to_help(opened):
