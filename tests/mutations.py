@@ -1228,6 +1228,14 @@ it never ends: : Infinity ⇒ : 0
 a tenth too quick: Math.max(fetch, multiply / 10) ⇒ multiply / 10
 the longer does not count: fetch >= multiply; ⇒ fetch >= multiply / 10;
 
+# website/parts/living/depth.js | test_living_words.py -k stack
+words may be one: words.filter((own) => own <= OWN.words) ⇒ words.filter((own) => own < 0)
+one of three is enough: arriving.every((ratio) => ratio > 0.1 ⇒ arriving.some((ratio) => ratio > 0.1
+
+# website/parts/living/stacks.js | test_living_words.py -k stack
+the row of one layer more: [n - 1] ⇒ [n]
+norm without addition is both: norm ? "norm_only" ⇒ norm ? "post"
+
 # website/extensions/living_files.py | test_living.py -k threads
 milliseconds for seconds: float(ms) / 1000 ⇒ float(ms)
 

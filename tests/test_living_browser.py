@@ -18,6 +18,7 @@ FIRST = {  # what each figure shows at first, as its chapter printed or drew it
               "crossed out: dropped; dashed: not computed"],
     "sampling": ["28", "24", "20", "16", "12", "28.0", "24.0", "20.0", "16.0", "12.0"],
     "roofline": ["fetching", "multiplying", "4096", "small dots: measured, as in Figure 13.3"],
+    "depth": ["16 times", "sublayer", "+", "norm", "10⁻¹²", "10⁶", "1", "8", "32"],
 }  # fmt: skip
 BREAKS = {  # by keyboard: a control, the keys, which tick turns, and what it then says
     "query": [
@@ -48,6 +49,11 @@ BREAKS = {  # by keyboard: a control, the keys, which tick turns, and what it th
     "roofline": [
         ("slider", "rows", ["End"], 1, "quicker multiplication would not help 4,096 rows"),
         ("combobox", "suppose", ["End"], 0, "so nothing is shared"),
+    ],
+    "depth": [
+        ("checkbox", "add", ["Space"], 0, "In all three the four words are nearly one."),
+        ("checkbox", "norm", ["Space"], 1, "8 layers with addition change the gradient"),
+        ("slider", "layers", ["End"], 0, "32 layers of Add & Norm: words and gradients"),
     ],
 }
 CONTRAST = """section => {
@@ -489,6 +495,28 @@ def test_no_word_of_the_roof_stands_over_another(opened, machine):
         for change in ("none", "multiply", "fetch"):
             control(page, "combobox", "suppose").select_option(change)
             assert page.locator("svg").evaluate(MISPLACED) == []
+
+
+def test_each_half_of_add_and_norm_is_drawn_and_has_its_own_colour(opened):
+    page = opened("depth")
+    dots = page.locator("svg circle[r='4']")
+    seen = {}
+    for boxes in (("add", "norm"), ("add",), ("norm",), ()):
+        for name in ("add", "norm"):
+            control(page, "checkbox", name).set_checked(name in boxes)
+        assert ("+" in words(page)) == ("add" in boxes)
+        assert ("norm" in words(page)) == ("norm" in boxes)
+        assert page.locator("svg").evaluate(MISPLACED) == []
+        assert dots.count() == 6
+        seen[boxes] = {*dots.evaluate_all("all => all.map(e => e.getAttribute('fill'))")}
+    assert all(len(colours) == 1 for colours in seen.values())
+    assert len(set.union(*seen.values())) == 4
+    assert ticks(page) == ["false", "false"]
+    wait_for(page, "8 plain layers, three new stacks: in all three the four words are the same")
+    press(page, "layers", "Home")
+    assert "2 times" in words(page)
+    assert ticks(page) == ["true", "true"]
+    wait_for(page, "✓ Every claim holds. 1 plain layer, three new stacks: the own parts of")
 
 
 def test_a_length_penalty_is_seen_to_help(opened):

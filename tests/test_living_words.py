@@ -1,4 +1,4 @@
-"""What five living figures say is true in every setting; and their numbers fit together."""
+"""What six living figures say is true in every setting; and their numbers fit together."""
 
 import itertools
 import math
@@ -419,3 +419,90 @@ def test_what_is_said_about_a_product_is_true_in_every_setting(page):
         cases.add((shared["holds"], helps["holds"], at is None, at == 0))
     assert {(True, True, True, False), (True, True, False, False)} < cases
     assert {(True, False, False, False), (False, False, False, True)} < cases
+
+
+WIRES = {"plain": (0, 0), "add": (1, 0), "norm_only": (0, 1), "post": (1, 1)}
+DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+
+def in_plain(text):
+    """0.42, 8.3·10⁻¹¹ or 9.1·10⁶, and by how much it may be off."""
+    digits, _, power = text.partition("·10")
+    plain = "".join("-" if each == "⁻" else str(DIGITS.index(each)) for each in power)
+    scale = 10.0 ** int(plain or 0)
+    return scale * float(digits), 0.5001 * scale * 10.0 ** -len(digits.partition(".")[2])
+
+
+def are_shown(text, values):
+    told = re.split(r", | and ", text)
+    assert len(told) == len(values)
+    for each, value in zip(told, values, strict=True):
+        if each == "under 10⁻⁶":
+            assert value < 1e-6
+            continue
+        found, off = in_plain(each)
+        assert abs(found - value) <= off
+        assert found == value or off <= 0.06 * found
+
+
+def test_what_is_said_about_a_stack_is_true_in_every_setting(page):
+    stacks = call(page, "depths.js", "DEPTHS")
+    names = {"plain": "plain layer{}", "add": "layer{} with addition"}
+    names |= {"norm_only": "layer{} with a norm alone", "post": "layer{} of Add & Norm"}
+    counts = {"one of them": 1, "two of them": 2, "all three": 3}
+    a_number = r"(?:under 10⁻⁶|[\d.]+(?:·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?)"
+    three = rf"({a_number}, {a_number} and {a_number})"
+    cases = set()
+    for wire, (add, norm) in WIRES.items():
+        states = [{"n": n, "add": bool(add), "norm": bool(norm)} for n in range(1, 33)]
+        assert len(stacks[wire]) == 32
+        for state, own, level, said in say(
+            page, "depth.js", ["checkOwn", "checkLevel", "said"], states
+        ):
+            n, row = state["n"], stacks[wire][state["n"] - 1]
+            arriving, words, gradients = row[:3], row[3:6], row[6:]
+            name = f"{n} {names[wire].format('' if n == 1 else 's')}"
+            assert own["text"] == f"{name}: words and gradients keep a part of their own"
+            verb = "changes" if n == 1 else "change"
+            assert level["text"] == f"{name} {verb} the gradient by under a factor of ten"
+            assert own["holds"] == (min(words) > 0.05 and min(gradients) > 0.5)
+            assert level["holds"] == all(0.1 < each < 10 for each in arriving)
+            told = re.search(
+                rf"of the words ({a_number}) \(asked: over 0.05\), of the gradients ({a_number}) "
+                r"\(over 0.5\)\.(?: In (.*) the four words are nearly one\.)?$",
+                own["because"],
+            )
+            are_shown(told[1], [min(words)])
+            are_shown(told[2], [min(gradients)])
+            assert told[1] == "under 10⁻⁶" or (in_plain(told[1])[0] > 0.05) == (min(words) > 0.05)
+            assert (in_plain(told[2])[0] > 0.5) == (min(gradients) > 0.5)
+            assert counts.get(told[3], 0) == sum(each <= 0.05 for each in words)
+            assert own["holds"] == (told[3] is None)
+            told = re.match(
+                rf"In three new stacks it arrives {three} times as large as it set out\.(.*)$",
+                level["because"],
+            )
+            are_shown(told[1], arriving)
+            shown = [in_plain(each)[0] for each in re.split(r", | and ", told[1])]
+            assert level["holds"] == all(0.1 < each < 10 for each in shown)
+            turn = {" It grows in all three.": min(arriving) >= 10}
+            turn[" It fades in all three."] = max(arriving) <= 0.1
+            turn[""] = level["holds"]
+            assert turn.get(told[2], not any(turn.values()))
+            assert told[2] in (*turn, " The three differ.")
+            assert said.startswith(f"{name}, three new stacks: ")
+            are_shown(
+                re.search(rf"the gradient arrives {three} times as large\.$", said)[1], arriving
+            )
+            same = re.search(
+                r"in ([a-z ]+) the four words are the same, as far as the computer", said
+            )
+            assert counts.get(same and same[1], 0) == sum(each < 1e-6 for each in words)
+            if not same:
+                are_shown(re.search(rf"own parts of the words are {three},", said)[1], words)
+            cases.add((wire, own["holds"], level["holds"], told[2]))
+    assert ("post", True, True, "") in cases
+    assert ("add", True, False, " It grows in all three.") in cases
+    assert ("plain", False, False, " It fades in all three.") in cases
+    assert ("norm_only", False, True, "") in cases
+    assert ("norm_only", False, False, " The three differ.") in cases
