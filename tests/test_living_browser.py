@@ -48,7 +48,7 @@ BREAKS = {  # by keyboard: a control, the keys, which tick turns, and what it th
     ],
     "roofline": [
         ("slider", "rows", ["End"], 1, "quicker multiplication would not help 4,096 rows"),
-        ("combobox", "suppose", ["End"], 0, "so nothing is shared"),
+        ("combobox", "suppose", ["End"], 0, "64 rows take less than 25"),
     ],
     "depth": [
         ("checkbox", "add", ["Space"], 0, "In all three the four words are nearly one."),
@@ -447,11 +447,11 @@ def test_the_times_of_one_row_are_those_of_the_chapters_thread(opened):
     cpu, d = thread(), 2048
     fetch, multiply = 4 * (d * d + 2 * d) / cpu["bandwidth"], 2 * d * d / cpu["peak"]
     shown = [each.replace("\xa0", " ") for each in words(page)]
-    assert {f"{1000 * fetch:.2g} ms", f"{1000 * multiply:.2g} ms"} <= set(shown)
-    equal = next(each for each in shown if each.startswith("equal at"))
-    assert float(equal.split()[-1]) == pytest.approx(
-        4 * cpu["peak"] / 2 / cpu["bandwidth"], rel=0.02
-    )
+    times = [float(each.removesuffix(" ms")) for each in shown if each.endswith(" ms")]
+    assert times == [pytest.approx(1000 * each, rel=0.05) for each in (fetch, multiply)]
+    (equal,) = (float(each.split()[-1]) for each in shown if each.startswith("equal at"))
+    corner = 4 * cpu["peak"] / 2 / cpu["bandwidth"]  # without the rows' own bytes
+    assert equal == pytest.approx(corner, rel=0.03, abs=0.8 if corner > 9 else 0.1)
 
 
 def test_points_are_shown_where_they_were_measured_alone(opened):
