@@ -11,6 +11,7 @@ from nbformat import NotebookNode
 
 from tests.tautologies import conditions_that_cannot_fail
 from tools.chapters import FOLDED, TITLE, code_cells, drawings, words_for
+from transformer_book import figures
 from transformer_book.claims import claims_of
 from transformer_book.experiments.imports import python_of_cell
 
@@ -142,6 +143,21 @@ def plots_have_words(notebook: NotebookNode) -> Iterator[str]:
                 yield f"{cell.id}: no **Figure …** in the next cell"
 
 
+def words_in_plots_are_dark(notebook: NotebookNode) -> Iterator[str]:
+    """A colour that is good for a line is too faint for words on white."""
+    for cell in code_cells(notebook):
+        for call in ast.walk(ast.parse(python_of_cell(cell.source))):
+            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+                continue
+            if call.func.attr not in {"text", "annotate"}:
+                continue
+            for color in (each.value for each in call.keywords if each.arg == "color"):
+                name = getattr(color, "attr", "")
+                faint = isinstance(color, ast.Attribute) and getattr(figures, name) in figures.INKS
+                if faint or "#" in str(getattr(color, "value", "")):
+                    yield f"{cell.id}: writes in {ast.unparse(color)}, not in a figures.ink(…)"
+
+
 def open_ticks_are_few(notebook: NotebookNode) -> Iterator[str]:
     cells = [cell for cell in code_cells(notebook) if "hide-cell" not in tags(cell)]
     n = sum(len(claims_of(cell.outputs)) for cell in cells)
@@ -251,6 +267,7 @@ OF_EVERY_PAGE: tuple[Rule, ...] = (
     open_cells_plot_and_import_nothing,
     drawings_have_words,
     plots_have_words,
+    words_in_plots_are_dark,
     open_ticks_are_few,
     ticks_are_claims,
     claims_can_fail,

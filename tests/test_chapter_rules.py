@@ -251,6 +251,21 @@ def a_plot_without_caption(notebook):
     text_after(notebook, "plotted").source = "Two."
 
 
+@breaks(
+    "words_in_plots_are_dark",
+    "plotted: writes in figures.ORANGE, not in a figures.ink(…)",
+    "plotted: writes in '#E69F00', not in a figures.ink(…)",
+)
+def faint_words(notebook):
+    cell(notebook, "plotted").source += """
+axes.text(0, 0, "dark", color=figures.ink(figures.ORANGE))
+axes.text(0, 0, "dark", color=figures.BLUE)
+axes.text(0, 0, "dark", color="black")
+axes.plot([0, 1], color=figures.ORANGE)
+axes.text(0, 0, "faint", color=figures.ORANGE)
+axes.annotate("faint", (0, 0), color="#E69F00")"""
+
+
 @breaks("open_ticks_are_few", "21 open ticks, 20 at most")
 def many_ticks(notebook):
     prints(notebook, "lesson", *(f"claim: {n}" for n in range(20)))

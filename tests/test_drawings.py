@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
+from transformer_book import figures
 from transformer_book.drawings import ROLES, Drawing, Place, model_map, palette_sheet
 from transformer_book.drawings.colours import FAINT, INK, NAMED, PAPER, QUIET, at_night
 from transformer_book.drawings.matrix import rounded, shown
@@ -175,6 +176,14 @@ def test_text_is_legible_on_every_cell_and_lines_on_the_paper_by_day_and_by_nigh
             assert contrast(words, mixed(role.dark_surface, paper, share)) >= 4.5, (name, share)
         assert contrast(role.line, PAPER) >= 3, name
         assert contrast(role.dark_line, paper) >= 3, name
+
+
+def test_words_in_a_plots_colours_can_be_read_on_white():
+    colours = figures.BLUE, figures.BLACK, *figures.INKS
+    assert len(set(colours)) == 8  # the whole palette
+    for color in colours:
+        assert contrast(figures.ink(color), "#FFFFFF") >= 4.5, color
+    assert figures.ink(figures.BLUE) == figures.BLUE
 
 
 def test_each_light_colour_has_one_dark_one_and_the_drawing_knows_it():

@@ -191,6 +191,24 @@ def test_a_glossary_has_a_letter_for_its_first_terms():
     ]
 
 
+LETTERED = """<!DOCTYPE html><html><meta charset="utf-8"><style>STYLE
+:root { --pst-color-background: white } body { margin: 0 }
+header { background: white; height: HEADpx; position: sticky; top: 0; z-index: 1020 }</style>
+<header>The page's head</header><article class="bd-article" style="height: 3000px">
+<p class="book-letters"><a href="#a">A</a></p><p>Terms</p></article></html>"""
+
+
+@pytest.mark.parametrize("head", [48, 56])  # as it is on a wide page, and on a phone
+def test_a_glossarys_letters_stay_in_reach_below_the_pages_head(browser, head):
+    style = (ROOT / "website" / "static" / "lookup.css").read_text(encoding="utf-8")
+    page = browser.new_page(viewport={"width": 390, "height": 600})
+    page.set_content(LETTERED.replace("STYLE", style).replace("HEAD", str(head)))
+    page.evaluate("scrollTo(0, 1500)")
+    top = page.locator(".book-letters a").evaluate("a => a.getBoundingClientRect().top")
+    assert head <= top < head + 16
+    page.close()
+
+
 LONG = """<!DOCTYPE html><html><meta charset="utf-8"><style>section { height: 900px }
 .pst-scrollable-table-container { width: 100px; overflow: auto }</style>
 <nav id="pst-page-toc-nav"><a href="#one">1</a> <a href="#sec-1.2">2</a></nav><main>

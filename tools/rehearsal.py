@@ -33,6 +33,7 @@ from transformer_book.claims import claims_of
 GIVEN = ("torch", "numpy", "matplotlib", "ipykernel")  # of what Colab has, all that chapters need
 OURS, COLABS = ROOT / "requirements.txt", ROOT / "tools" / "colab.txt"
 LIMIT = 300  # seconds a cell; four times as many on a GPU of software
+START = 300  # seconds, of a kernel
 SOFT = Path("tests", "soft_cuda", "load.py")
 
 
@@ -122,7 +123,7 @@ def execute(
     client = NotebookClient(
         notebook,
         timeout=LIMIT * (4 if soft else 1),
-        startup_timeout=LIMIT,
+        startup_timeout=START,
         kernel_name="rehearsal",
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
         on_cell_start=lambda cell, cell_index: started.append(cell.id),

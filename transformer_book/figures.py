@@ -13,6 +13,11 @@ from torch import Tensor
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY, BLACK = (
     "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#7F7F7F", "#000000",
 )  # fmt: skip
+# Of the same hue, for words: on white they have a contrast of 4.5 or more, as small letters need.
+INKS = {
+    ORANGE: "#8A6100", GREEN: "#007A58", RED: "#A84A00", PURPLE: "#A0537F", SKY: "#1B6F9F",
+    GREY: "#595959",
+}  # fmt: skip
 WIDTH = 5.6  # inches; a phone shows it at a good half of its size, so 12 pt stays readable
 
 
@@ -39,6 +44,11 @@ def use_style() -> None:
             "savefig.facecolor": "white",
         }
     )
+
+
+def ink(color: str) -> str:
+    """What words about a line or an area of this ``color`` of the palette are written in."""
+    return INKS.get(color, color)
 
 
 def heatmap(
@@ -91,7 +101,7 @@ def matrices(axes: Axes, *parts: str | tuple[str, tuple[str, int], tuple[str, in
             plt.Rectangle((x, -height / 2), width, height, fc="#DCEBF5", ec=BLUE, lw=1.5)
         )
         axes.text(x + width / 2, 0, name, ha="center", va="center")
-        name_axis = partial(axes.text, color=RED, fontsize=11)
+        name_axis = partial(axes.text, color=ink(RED), fontsize=11)
         name_axis(x - 0.2, 0, row_axis, ha="right", va="center")
         name_axis(x + width / 2, height / 2 + 0.2, column_axis, ha="center", va="bottom")
         x += width + gap

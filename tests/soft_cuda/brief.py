@@ -1,15 +1,18 @@
 """A chapter's training cut to its first steps, for a look at what runs on which device.
 
-Importing this in a chapter's kernel, before its first cell, changes three things. Training takes
+Importing this in a chapter's kernel, before its first cell, changes four things. Training takes
 :data:`STEPS` steps instead of hundreds; where it returns losses, the last one stands for those
-left out, so that all shapes are the chapter's. Loops of a cell that train do the same. A claim that
-does not hold is printed with ✗ and stops nothing, for these models have learnt nothing. All else is
-the chapter's, and every other error is an error.
+left out, so that all shapes are the chapter's. Loops of a cell that train do the same. The
+grammar's test has :data:`SENTENCES` sentences, for a model that has learnt nothing writes long
+ones. A claim that does not hold is printed with ✗ and stops nothing. All else is the chapter's, and
+every other error is an error.
 """
 
 import ast
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from functools import wraps
+from itertools import islice
 from types import ModuleType
 
 from IPython import get_ipython
@@ -17,10 +20,12 @@ from IPython import get_ipython
 import transformer.training.loop
 import transformer_book.claims
 import transformer_book.descent
+import transformer_book.translator.data
 from transformer.training import History
 
 STEPS = 4
 SHORT = 20  # steps that are left as they are
+SENTENCES = 40  # of 600 and 300
 
 
 def n_of(n_steps: int) -> int:
@@ -28,10 +33,10 @@ def n_of(n_steps: int) -> int:
     return n_steps if n_steps <= SHORT else STEPS
 
 
-def brief_range(*bounds: int) -> range:
-    """What a loop that trains counts with instead of ``range``."""
-    numbers = range(*bounds)
-    return numbers[: n_of(len(numbers))]
+def brief_loop(numbers: Iterable) -> list:
+    """What a loop that trains goes through instead of ``numbers``."""
+    first = list(islice(numbers, SHORT + 1))
+    return first if len(first) <= SHORT else first[:STEPS]
 
 
 def filled(losses: list[float], n_steps: int) -> list[float]:
@@ -64,6 +69,14 @@ def brief_fit(fit: Callable[..., History]) -> Callable[..., History]:
     return wrapper
 
 
+def brief_pairs(grammar_pairs: Callable[..., list]) -> Callable[..., list]:
+    @wraps(grammar_pairs)
+    def wrapper(n: int, *, split: str = "train", **options) -> list:
+        return grammar_pairs(n if split == "train" else SENTENCES, split=split, **options)
+
+    return wrapper
+
+
 def brief_claim(claim: Callable[..., None]) -> Callable[..., None]:
     """Only what is false is let pass: a claim without a truth value stops the chapter."""
 
@@ -78,14 +91,13 @@ def brief_claim(claim: Callable[..., None]) -> Callable[..., None]:
 
 
 class LoopsThatTrain(ast.NodeTransformer):
-    """``for step in range(n)`` with a backward pass in it counts with :func:`brief_range`."""
+    """``for … in steps`` with a backward pass in it goes through :func:`brief_loop` of them."""
 
     def visit_For(self, node: ast.For) -> ast.For:
         self.generic_visit(node)
-        match node.iter:
-            case ast.Call(func=ast.Name("range") as name) if ".backward()" in ast.unparse(node):
-                name.id = brief_range.__name__
-        return node
+        if re.search(r"\.backward\(|autograd\.grad\(", ast.unparse(node)):
+            node.iter = ast.Call(ast.Name(brief_loop.__name__, ast.Load()), [node.iter], [])
+        return ast.fix_missing_locations(node)
 
 
 def put(change: Callable[[Callable], Callable], name: str, *modules: ModuleType) -> None:
@@ -96,6 +108,7 @@ def put(change: Callable[[Callable], Callable], name: str, *modules: ModuleType)
 
 put(brief_minimise, "minimise", transformer_book.descent, transformer_book)
 put(brief_fit, "fit", transformer.training.loop, transformer.training)
+put(brief_pairs, "grammar_pairs", transformer_book.translator.data)
 put(brief_claim, "claim", transformer_book.claims, transformer_book)
-get_ipython().user_ns[brief_range.__name__] = brief_range
+get_ipython().user_ns[brief_loop.__name__] = brief_loop
 get_ipython().ast_transformers.append(LoopsThatTrain())
