@@ -1218,6 +1218,27 @@ what is over is still ahead: return n > shown && shown < steps.length ? "ahead" 
 ended ones are dropped: if (beams.some(is) || ended.some(is)) return "kept"; ⇒
     if (beams.some(is)) return "kept";
 
+# website/parts/living/limits.js | test_living_numbers.py -k product
+an addition and no operation: 2 * n * D * D ⇒ n * D * D
+rows come for nothing: (n * D + D * D + n * D) ⇒ (D * D)
+the slower of both for the quicker: Math.max(multiply, fetch) ⇒ Math.min(multiply, fetch)
+it never ends: : Infinity ⇒ : 0
+
+# website/parts/living/roofline.js | test_living_words.py -k product
+a tenth too quick: Math.max(fetch, multiply / 10) ⇒ multiply / 10
+the longer does not count: fetch >= multiply; ⇒ fetch >= multiply / 10;
+
+# website/parts/living/depth.js | test_living_words.py -k stack
+words may be one: words.filter((own) => own <= OWN.words) ⇒ words.filter((own) => own < 0)
+one of three is enough: arriving.every((ratio) => ratio > 0.1 ⇒ arriving.some((ratio) => ratio > 0.1
+
+# website/parts/living/stacks.js | test_living_words.py -k stack
+the row of one layer more: [n - 1] ⇒ [n]
+norm without addition is both: norm ? "norm_only" ⇒ norm ? "post"
+
+# website/extensions/living_files.py | test_living.py -k threads
+milliseconds for seconds: float(ms) / 1000 ⇒ float(ms)
+
 # website/parts/living/sampling.js | test_living_numbers.py -k draws
 one standard error: 3 * Math.sqrt((share ⇒ Math.sqrt((share
 

@@ -6,7 +6,10 @@ import re
 import pytest
 import torch
 
-from tests.living import FIGURES, SOURCE, claimed, run_cells
+from tests.living import FIGURES, SOURCE, cells_of, claimed, run_cells
+from transformer.attention import attention
+from transformer.layers import FeedForward, LayerNorm
+from website import depths
 from website.extensions.living_files import write_living_files
 
 SCRIPTS = sorted(SOURCE.glob("*.js"))
@@ -63,6 +66,94 @@ def test_the_ten_days_are_written_as_chapter_3_draws_them(tmp_path):
     assert days.shape == (10, 2, 40)
     expected = torch.stack([torch.stack(read(seed)) for seed in range(10)])
     torch.testing.assert_close(days, expected, rtol=0, atol=6e-4)
+
+
+def test_the_threads_times_are_those_that_chapter_13_has_printed(tmp_path):
+    write_living_files(tmp_path)
+    text = (tmp_path / "thread.js").read_text(encoding="utf-8")
+    thread = json.loads(re.search(r"^export const THREAD = (.*);$", text, re.M)[1])
+    cells = cells_of(13)
+    limits, rows = (
+        "".join(each.text for each in cells[name].outputs if each.output_type == "stream")
+        for name in ("roof", "rows-run")
+    )
+    peak, bandwidth, equal = map(float, re.findall(r"≈ (\d+)", limits))
+    assert [thread["peak"], thread["bandwidth"]] == [1e9 * peak, 1e9 * bandwidth]
+    assert equal == pytest.approx(4 * peak / (2 * bandwidth), abs=1)  # before it was rounded
+    printed = [(int(line.split()[0]), float(line.split()[3])) for line in rows.splitlines()]
+    assert [n for n, _ in printed] == [1, 4, 16, 64, 512]
+    assert [(n, pytest.approx(1000 * s)) for n, s in thread["measured"]] == printed
+
+
+def test_the_h100_has_the_rates_that_chapter_13_states():
+    text = "\n".join(cell.source for cell in cells_of(13).values())
+    found = re.search(r"H100 = \{ peaks: \{ (.*?) \}, bandwidth: (\S+) \}", text_of("limits.js"))
+    assert found[1] == "4: 67e12, 2: 989e12, 1: 2 * 989e12"
+    assert found[2] == "3.35e12"
+    for stated in (
+        r"its *tensor cores*, at $989 \cdot 10^{12}$ operations a second",
+        r"it gets $3.35 \cdot 10^{12}$ bytes a second",
+        r"$67 \cdot 10^{12}$ operations a second for ordinary float32, 989 for bfloat16",
+        "and twice that for 8 bits",
+    ):
+        assert stated in text
+
+
+def rows_of(wire, path=SOURCE / "depths.js"):
+    """The rows of a wiring, (layers, 9): three starts' gradients, own words, own gradients."""
+    block = re.search(rf"  {wire}: \[(.*?)\n  \]", path.read_text("utf-8"), flags=re.DOTALL)[1]
+    return torch.tensor(json.loads(f"[{block.rstrip(',')}]"), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("wire", depths.WIRES)
+def test_the_stacks_are_those_that_chapter_7_measures(wire):
+    names = {"attention": attention, "FeedForward": FeedForward, "LayerNorm": LayerNorm}
+    names["default_device"] = lambda: torch.device("cpu")
+    names = run_cells(7, *depths.CELLS, **names)
+    rows = rows_of(wire)
+    assert rows.shape == (32, 9)
+    for n in (1, 3, 8):
+        stacks = [names["examine"](names["fresh"](n, names[wire], seed)) for seed in range(3)]
+        row = [names["size"](g[0]) / names["size"](g[n]) for _, g in stacks]
+        row += [names["own"](vectors[n]) for vectors, _ in stacks]
+        row += [names["own"](gradients[0]) for _, gradients in stacks]
+        expected = torch.tensor(row, dtype=torch.float64).clamp(min=1e-7)
+        torch.testing.assert_close(rows[n - 1], expected, rtol=0.05, atol=1e-6)
+
+
+def test_eight_layers_are_as_chapter_7_has_printed_them():
+    cells = cells_of(7)
+
+    def printed(name, before):
+        """The numbers behind ≈ in the lines of a cell that have this text before them."""
+        text = "".join(each.get("text", "") for each in cells[name].outputs)
+        found = re.findall(rf"{before}((?: ≈ [\d.]+)+)", text)
+        return torch.tensor([float(x) for each in found for x in each.split(" ≈ ")[1:]])
+
+    plain, add, only, post = (rows_of(wire)[7].float() for wire in depths.WIRES)
+    for found, expected, off in (
+        (plain[:3], printed("illness", ";"), 1e-4),
+        (add[:3], printed("gradient-grows", "SelfAttention: the gradient grows"), 1),
+        (add[3:6], printed("add-run", "own part after 8 layers"), 0.01),
+        (add[6:], printed("add-run", "of the gradient before layer 1"), 0.01),
+        (only[:3], printed("examine-norm-only", "of the gradient"), 0.1),
+        (post[:3], printed("both-claims", "gradient before layer 1:"), 0.01),
+    ):
+        torch.testing.assert_close(found, expected, rtol=0, atol=off)
+
+
+def test_the_stacks_are_written_as_they_are_stored(tmp_path, monkeypatch):
+    monkeypatch.setattr(depths, "SCRIPT", tmp_path / "depths.js")
+    monkeypatch.setattr(depths, "MOST_LAYERS", 2)
+    assert depths.write_depths() == 0
+    stored = text_of("depths.js")
+    head, _, body = (tmp_path / "depths.js").read_text("utf-8").partition("export")
+    assert head == stored.partition("export")[0]
+    assert body.count("\n    [") == 8
+    for wire in depths.WIRES:
+        written = rows_of(wire, tmp_path / "depths.js")
+        torch.testing.assert_close(written, rows_of(wire)[:2], rtol=0.05, atol=1e-6)
+    assert depths.line([9.06e6, 1e-7, 0.5, 149.2]) == "    [9.06e6, 1e-7, 0.5, 149],\n"
 
 
 def test_the_random_scores_and_medians_are_those_of_chapter_4():

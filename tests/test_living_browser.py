@@ -5,6 +5,7 @@ import torch
 
 from tests.living import FIGURES, served
 from website.checks.site_check import SCREENS
+from website.extensions.living_files import thread
 
 FIRST = {  # what each figure shows at first, as its chapter printed or drew it
     "query": ["2.8", "20.6", "56.0", "20.6", "0.0", "7:30: 8.7 °C", "5", "6", "8", "9", "12",
@@ -16,6 +17,8 @@ FIRST = {  # what each figure shows at first, as its chapter printed or drew it
     "beams": ["40", "35", "25", "16", "12", "21", "7", "−1.83", "−1.56", "−1.39",
               "crossed out: dropped; dashed: not computed"],
     "sampling": ["28", "24", "20", "16", "12", "28.0", "24.0", "20.0", "16.0", "12.0"],
+    "roofline": ["fetching", "multiplying", "4096", "small dots: measured, as in Figure 13.3"],
+    "depth": ["16 times", "sublayer", "+", "norm", "10⁻¹²", "10⁶", "1", "8", "32"],
 }  # fmt: skip
 BREAKS = {  # by keyboard: a control, the keys, which tick turns, and what it then says
     "query": [
@@ -42,6 +45,15 @@ BREAKS = {  # by keyboard: a control, the keys, which tick turns, and what it th
     "sampling": [
         ("slider", "temperature", ["End"], 1, "top-p 4. Flat: top-k keeps 2, top-p 4."),
         ("slider", "top-p", ["Home"], 1, "top-p 1. Flat: top-k keeps 2, top-p 1."),
+    ],
+    "roofline": [
+        ("slider", "rows", ["End"], 1, "quicker multiplication would not help 4,096 rows"),
+        ("combobox", "suppose", ["End"], 0, "64 rows take less than 25"),
+    ],
+    "depth": [
+        ("checkbox", "add", ["Space"], 0, "In all three the four words are nearly one."),
+        ("checkbox", "norm", ["Space"], 1, "8 layers with addition change the gradient"),
+        ("slider", "layers", ["End"], 0, "32 layers of Add & Norm: words and gradients"),
     ],
 }
 CONTRAST = """section => {
@@ -428,6 +440,83 @@ def press(page, label, *keys):
 def scores(page):
     texts = page.locator("svg text[data-score]")
     return sorted(texts.evaluate_all("all => all.map(e => e.textContent)"))
+
+
+def test_the_times_of_one_row_are_those_of_the_chapters_thread(opened):
+    page = opened("roofline")
+    cpu, d = thread(), 2048
+    fetch, multiply = 4 * (d * d + 2 * d) / cpu["bandwidth"], 2 * d * d / cpu["peak"]
+    shown = [each.replace("\xa0", " ") for each in words(page)]
+    times = [float(each.removesuffix(" ms")) for each in shown if each.endswith(" ms")]
+    assert times == [pytest.approx(1000 * each, rel=0.05) for each in (fetch, multiply)]
+    (equal,) = (float(each.split()[-1]) for each in shown if each.startswith("equal at"))
+    corner = 4 * cpu["peak"] / 2 / cpu["bandwidth"]  # without the rows' own bytes
+    assert equal == pytest.approx(corner, rel=0.03, abs=0.8 if corner > 9 else 0.1)
+
+
+def test_points_are_shown_where_they_were_measured_alone(opened):
+    page = opened("roofline")
+    points = page.locator("svg circle[r='3.5']")
+    assert points.count() == 5
+    scale = page.locator("svg circle[r='5']")  # the two times of one row
+    [x, *_] = points.evaluate_all("all => all.map(e => e.getAttribute('cx'))")
+    assert scale.evaluate_all("all => all.map(e => e.getAttribute('cx'))") == [x, x]
+    dotted = "dotted: the machine as it is"
+    assert dotted not in words(page)
+    for label, value in (("suppose", "multiply"), ("bytes", "2"), ("the machine", "h100")):
+        control(page, "combobox", label).select_option(value)
+        assert points.count() == 0
+        assert (dotted in words(page)) == (label == "suppose")
+        page.get_by_role("button", name="As in the chapter").click()
+        assert points.count() == 5
+
+
+@pytest.mark.parametrize("machine", ["cpu", "h100"])
+def test_the_longer_time_is_the_bold_one(opened, machine):
+    page = opened("roofline")
+    control(page, "combobox", "the machine").select_option(machine)
+    control(page, "combobox", "bytes").select_option("2")
+    bold = page.locator("svg text[font-weight='700']")
+    longer = []
+    for key in ("Home", "End"):
+        press(page, "rows", key)
+        longer.append(bold.first.inner_html())
+        assert bold.count() == 2
+        assert page.locator("svg").evaluate(MISPLACED) == []
+    assert longer == ["fetching", "multiplying"]
+
+
+@pytest.mark.parametrize("machine", ["cpu", "h100"])
+def test_no_word_of_the_roof_stands_over_another(opened, machine):
+    page = opened("roofline")
+    control(page, "combobox", "the machine").select_option(machine)
+    for width in "421":
+        control(page, "combobox", "bytes").select_option(width)
+        for change in ("none", "multiply", "fetch"):
+            control(page, "combobox", "suppose").select_option(change)
+            assert page.locator("svg").evaluate(MISPLACED) == []
+
+
+def test_each_half_of_add_and_norm_is_drawn_and_has_its_own_colour(opened):
+    page = opened("depth")
+    dots = page.locator("svg circle[r='4']")
+    seen = {}
+    for boxes in (("add", "norm"), ("add",), ("norm",), ()):
+        for name in ("add", "norm"):
+            control(page, "checkbox", name).set_checked(name in boxes)
+        assert ("+" in words(page)) == ("add" in boxes)
+        assert ("norm" in words(page)) == ("norm" in boxes)
+        assert page.locator("svg").evaluate(MISPLACED) == []
+        assert dots.count() == 6
+        seen[boxes] = {*dots.evaluate_all("all => all.map(e => e.getAttribute('fill'))")}
+    assert all(len(colours) == 1 for colours in seen.values())
+    assert len(set.union(*seen.values())) == 4
+    assert ticks(page) == ["false", "false"]
+    wait_for(page, "8 plain layers, three new stacks: in all three the four words are the same")
+    press(page, "layers", "Home")
+    assert "2 times" in words(page)
+    assert ticks(page) == ["true", "true"]
+    wait_for(page, "✓ Every claim holds. 1 plain layer, three new stacks: the own parts of")
 
 
 def test_a_length_penalty_is_seen_to_help(opened):

@@ -14,6 +14,7 @@ from transformer.decoding.search import keep_top_k, keep_top_p
 from transformer.masks import causal_mask
 from transformer.positional import RotaryPositions, sinusoidal_encoding
 from transformer_book import close
+from website.extensions.living_files import thread
 
 TAUS, KS, PS = (0.1, 0.5, 1, 2, 10), (1, 2, 3, 5), (0.05, 0.28, 0.5, 0.75, 0.9, 1)
 
@@ -138,6 +139,43 @@ def test_clocks_and_arrows_are_the_packages(call, chosen):
         added = (pairs[0] + table[m]) @ (pairs[1] + table[n])
         assert found["added"] == pytest.approx(added.item(), abs=1e-5)
         same(found["query"], q[2 * chosen : 2 * chosen + 2], 1e-5)
+
+
+def test_a_product_takes_what_equation_13_2_says(call):
+    counted = {"multiplications": lambda run: 36 * len(run()), "g": torch.Generator()}
+    work_and_bytes = run_cells(13, "numbers-bytes", **counted)["work_and_bytes"]
+    cpu = thread()
+    peaks = {"4": 67e12, "2": 989e12, "1": 2 * 989e12}
+    every = {"machine": ["cpu", "h100"], "width": list("421")}
+    every |= {"change": ["none", "multiply", "fetch"], "n": [1, 7, 64, 768, 4096]}
+    given = [dict(zip(every, each, strict=True)) for each in itertools.product(*every.values())]
+    asked = [(each,) for each in given]
+    corners = call("limits.js", "corner", asked)
+    pairs = zip(given, corners, strict=True)
+    at_corner = call("limits.js", "times", [(state, rows) for state, rows in pairs])
+    measured = call("limits.js", "measured", asked)
+    for state, found, at, equal, dots in zip(
+        given, call("limits.js", "times", asked), corners, at_corner, measured, strict=True
+    ):
+        work, n_bytes = work_and_bytes(state["n"], 2048, int(state["width"]))
+        on_cpu = state["machine"] == "cpu"
+        peak = cpu["peak"] if on_cpu else peaks[state["width"]]
+        peak *= 10 if state["change"] == "multiply" else 1
+        bandwidth = cpu["bandwidth"] if on_cpu else 3.35e12
+        bandwidth *= 10 if state["change"] == "fetch" else 1
+        both = found["multiply"], found["fetch"]
+        assert both == (pytest.approx(work / peak), pytest.approx(n_bytes / bandwidth))
+        assert found["least"] == max(both)
+        if math.isfinite(at):
+            assert equal["multiply"] == pytest.approx(equal["fetch"])
+            assert (both[0] > both[1]) == (state["n"] > at)
+        else:
+            assert work_and_bytes(1e9, 2048, int(state["width"]))[0] / peak < (
+                work_and_bytes(1e9, 2048, int(state["width"]))[1] / bandwidth
+            )
+        chapters = on_cpu and state["width"] == "4" and state["change"] == "none"
+        assert dots == (cpu["measured"] if chapters else [])
+    assert math.inf in corners
 
 
 def test_beams_write_what_the_packages_write(call, unchecked):

@@ -1,4 +1,4 @@
-"""What four living figures say is true in every setting; and their numbers fit together."""
+"""What six living figures say is true in every setting; and their numbers fit together."""
 
 import itertools
 import math
@@ -8,6 +8,7 @@ import re
 import pytest
 
 from tests.living import served
+from website.extensions.living_files import thread
 
 CAUSAL = "1000110011101111"
 WORDS, OTHERS = ["<bos>", "le", "chat", "noir"], ["", "un", "chien", "blanc"]
@@ -322,3 +323,186 @@ def test_what_is_said_about_the_next_word_is_true_in_every_setting(page):
         assert (int(hardly[1]) if hardly else 0) == rare
         seen.add((drawn, rare))
     assert {(5, 4), (5, 0)} < seen
+
+
+def product_times(state, n):
+    """The seconds for fetching and for multiplying n rows, in plain numbers."""
+    width, d = int(state["width"]), 2048
+    peak, bandwidth = {4: 67e12, 2: 989e12, 1: 1978e12}[width], 3.35e12
+    if state["machine"] == "cpu":
+        peak, bandwidth = thread()["peak"], thread()["bandwidth"]
+    peak *= 10 if state["change"] == "multiply" else 1
+    bandwidth *= 10 if state["change"] == "fetch" else 1
+    return width * (2 * n * d + d * d) / bandwidth, 2 * n * d * d / peak
+
+
+def seconds(text):
+    """What "0.73 ms" says, and by how much it may be off, in seconds."""
+    digits, unit = text.split("\xa0")
+    scale = {"ms": 1e-3, "µs": 1e-6}[unit]
+    return scale * float(digits), 0.5001 * scale * 10 ** -len(digits.partition(".")[2])
+
+
+def is_time(text, expected):
+    found, off = seconds(text)
+    return abs(found - expected) <= off and off < 0.06 * found
+
+
+def equal_rows(state):
+    """Where both times meet, by halving; None where they don't, 0 where they would before 1 row."""
+    low, high = 1.0, 1e7
+    fetch, multiply = product_times(state, low)
+    if multiply > fetch:
+        return 0
+    fetch, multiply = product_times(state, high)
+    if fetch > multiply:
+        return None
+    for _ in range(60):
+        middle = math.sqrt(low * high)
+        fetch, multiply = product_times(state, middle)
+        low, high = (middle, high) if fetch > multiply else (low, middle)
+    return low
+
+
+def test_what_is_said_about_a_product_is_true_in_every_setting(page):
+    every = {"n": call(page, "roofline.js", "ROWS"), "machine": ["cpu", "h100"]}
+    every |= {"width": list("421"), "change": ["none", "multiply", "fetch"]}
+    states = [dict(zip(every, each, strict=True)) for each in itertools.product(*every.values())]
+    measured = dict(thread()["measured"])
+    cases = set()
+    a_time = r"([\d.]+\xa0[mµ]s)"
+    for state, shared, helps, said in say(
+        page, "roofline.js", ["checkShared", "checkHelp", "said"], states
+    ):
+        one, many = (max(product_times(state, n)) for n in (1, 64))
+        told = re.match(
+            rf"By Equation 13.2, one row takes {a_time} at least, 64 rows {a_time}: "
+            r"([\d.]+) times as long\.(.*)$",
+            shared["because"],
+        )
+        assert is_time(told[1], one)
+        assert is_time(told[2], many)
+        assert is_shown(told[3], many / one)
+        assert shared["holds"] == (many < 25 * one)
+        at = equal_rows(state)
+        chapters = (state["machine"], state["width"], state["change"]) == ("cpu", "4", "none")
+        if shared["holds"]:
+            assert bool(told[4]) == chapters
+            ratio = re.match(r" Measured: ([\d.]+) times\.$", told[4])
+            assert not chapters or is_shown(ratio[1], measured[64] / measured[1])
+        elif at:
+            rows = re.match(r" From ([\d.]+) rows on, each row adds its multip", told[4])
+            assert is_shown(rows[1], at)
+        else:
+            assert told[4].endswith("nothing is shared.")
+            assert many == pytest.approx(64 * one)
+        fetch, multiply = product_times(state, state["n"])
+        rows = "1 row" if state["n"] == 1 else f"{state['n']:,} rows"
+        assert helps["text"] == f"by Equation 13.2, quicker multiplication would not help {rows}"
+        assert helps["holds"] == (max(fetch, multiply / 10) == max(fetch, multiply))
+        times = re.findall(a_time, helps["because"])
+        assert is_time(times[0], fetch)
+        assert is_time(times[1], multiply)
+        assert len(times) == (2 if helps["holds"] else 4)
+        if not helps["holds"]:
+            assert is_time(times[2], max(fetch, multiply / 10))
+            assert is_time(times[3], multiply)
+            assert seconds(times[2])[0] < seconds(times[3])[0]
+        assert said.startswith(f"{rows} on the {'H100' if state['machine'] == 'h100' else 'CPU'}")
+        assert ("waits for bytes" in said) == helps["holds"]
+        assert is_time(re.search(rf"{a_time} at least", said)[1], max(fetch, multiply))
+        assert ("same rate" in said) == (state["machine"] == "cpu" and state["width"] != "4")
+        assert ("from the first row on" in said) == (at == 0)
+        assert ("with any number of rows" in said) == (at is None)
+        if at:
+            assert is_shown(re.search(r"equally long with ([\d.]+) rows of", said)[1], at)
+        cases.add((shared["holds"], helps["holds"], at is None, at == 0))
+    assert {(True, True, True, False), (True, True, False, False)} < cases
+    assert {(True, False, False, False), (False, False, False, True)} < cases
+
+
+WIRES = {"plain": (0, 0), "add": (1, 0), "norm_only": (0, 1), "post": (1, 1)}
+DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+
+
+def in_plain(text):
+    """0.42, 8.3·10⁻¹¹ or 9.1·10⁶, and by how much it may be off."""
+    digits, _, power = text.partition("·10")
+    plain = "".join("-" if each == "⁻" else str(DIGITS.index(each)) for each in power)
+    scale = 10.0 ** int(plain or 0)
+    return scale * float(digits), 0.5001 * scale * 10.0 ** -len(digits.partition(".")[2])
+
+
+def are_shown(text, values):
+    told = re.split(r", | and ", text)
+    assert len(told) == len(values)
+    for each, value in zip(told, values, strict=True):
+        if each == "under 10⁻⁶":
+            assert value < 1e-6
+            continue
+        found, off = in_plain(each)
+        assert abs(found - value) <= off
+        assert found == value or off <= 0.06 * found
+
+
+def test_what_is_said_about_a_stack_is_true_in_every_setting(page):
+    stacks = call(page, "depths.js", "DEPTHS")
+    names = {"plain": "plain layer{}", "add": "layer{} with addition"}
+    names |= {"norm_only": "layer{} with a norm alone", "post": "layer{} of Add & Norm"}
+    counts = {"one of them": 1, "two of them": 2, "all three": 3}
+    a_number = r"(?:under 10⁻⁶|[\d.]+(?:·10[⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)?)"
+    three = rf"({a_number}, {a_number} and {a_number})"
+    cases = set()
+    for wire, (add, norm) in WIRES.items():
+        states = [{"n": n, "add": bool(add), "norm": bool(norm)} for n in range(1, 33)]
+        assert len(stacks[wire]) == 32
+        for state, own, level, said in say(
+            page, "depth.js", ["checkOwn", "checkLevel", "said"], states
+        ):
+            n, row = state["n"], stacks[wire][state["n"] - 1]
+            arriving, words, gradients = row[:3], row[3:6], row[6:]
+            name = f"{n} {names[wire].format('' if n == 1 else 's')}"
+            assert own["text"] == f"{name}: words and gradients keep a part of their own"
+            verb = "changes" if n == 1 else "change"
+            assert level["text"] == f"{name} {verb} the gradient by under a factor of ten"
+            assert own["holds"] == (min(words) > 0.05 and min(gradients) > 0.5)
+            assert level["holds"] == all(0.1 < each < 10 for each in arriving)
+            told = re.search(
+                rf"of the words ({a_number}) \(asked: over 0.05\), of the gradients ({a_number}) "
+                r"\(over 0.5\)\.(?: In (.*) the four words are nearly one\.)?$",
+                own["because"],
+            )
+            are_shown(told[1], [min(words)])
+            are_shown(told[2], [min(gradients)])
+            assert told[1] == "under 10⁻⁶" or (in_plain(told[1])[0] > 0.05) == (min(words) > 0.05)
+            assert (in_plain(told[2])[0] > 0.5) == (min(gradients) > 0.5)
+            assert counts.get(told[3], 0) == sum(each <= 0.05 for each in words)
+            assert own["holds"] == (told[3] is None)
+            told = re.match(
+                rf"In three new stacks it arrives {three} times as large as it set out\.(.*)$",
+                level["because"],
+            )
+            are_shown(told[1], arriving)
+            shown = [in_plain(each)[0] for each in re.split(r", | and ", told[1])]
+            assert level["holds"] == all(0.1 < each < 10 for each in shown)
+            turn = {" It grows in all three.": min(arriving) >= 10}
+            turn[" It fades in all three."] = max(arriving) <= 0.1
+            turn[""] = level["holds"]
+            assert turn.get(told[2], not any(turn.values()))
+            assert told[2] in (*turn, " The three differ.")
+            assert said.startswith(f"{name}, three new stacks: ")
+            are_shown(
+                re.search(rf"the gradient arrives {three} times as large\.$", said)[1], arriving
+            )
+            same = re.search(
+                r"in ([a-z ]+) the four words are the same, as far as the computer", said
+            )
+            assert counts.get(same and same[1], 0) == sum(each < 1e-6 for each in words)
+            if not same:
+                are_shown(re.search(rf"own parts of the words are {three},", said)[1], words)
+            cases.add((wire, own["holds"], level["holds"], told[2]))
+    assert ("post", True, True, "") in cases
+    assert ("add", True, False, " It grows in all three.") in cases
+    assert ("plain", False, False, " It fades in all three.") in cases
+    assert ("norm_only", False, True, "") in cases
+    assert ("norm_only", False, False, " The three differ.") in cases

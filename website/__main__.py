@@ -2,7 +2,7 @@
 
 import sys
 
-USAGE = "usage: python -m website {check, pdf, epub, card, fonts FOLDER}"
+USAGE = "usage: python -m website {check, pdf, epub, card, depths, fonts FOLDER}"
 
 
 def main(arguments: list[str]) -> int:
@@ -24,6 +24,10 @@ def main(arguments: list[str]) -> int:
             from website.social_card import draw_card
 
             return draw_card()
+        case ["depths"]:
+            from website.depths import write_depths
+
+            return write_depths()
         case ["fonts", folder]:
             from website.fonts import cut_fonts
 

@@ -1,7 +1,7 @@
 // Puts each living figure of the page where the page asks for it:
 // <div class="book-living" data-figure="query"><p>what stands there without scripts</p></div>
 
-const NAMES = ["query", "scaling", "mask", "clocks", "beams", "sampling"];
+const NAMES = ["query", "scaling", "mask", "clocks", "beams", "sampling", "roofline", "depth"];
 
 async function replace(host) {
   const name = host.dataset.figure;

@@ -118,6 +118,17 @@ export class Figure {
     return input;
   }
 
+  /** A box, which is ticked or not. */
+  box(name, label, parent = this.controls) {
+    const input = make("input", { type: "checkbox" });
+    input.addEventListener("change", () => this.set({ [name]: input.checked }));
+    parent.append(make("label", { class: "living-check" }, input, make("span", {}, label)));
+    this.parts.push((state) => {
+      input.checked = state[name];
+    });
+    return input;
+  }
+
   button(words, press, parent = this.buttons) {
     return parent.appendChild(button(words, press));
   }
