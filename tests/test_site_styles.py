@@ -67,6 +67,7 @@ def test_a_selector_stays_if_it_can_select(selector):
         "input[type=range]",
         ".sought",  # a script looks for it, and gives it to nothing
         ".given h4",
+        "#gone.given",
         ".list + h4",
         "ul ~ p > li",
     ],

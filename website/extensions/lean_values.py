@@ -33,7 +33,7 @@ def rules_in(rules: list) -> Iterator:
 
 def needed(rules: list, asked: set[str]) -> set[str]:
     """The values that are asked for, also by another one that is."""
-    behind = defaultdict(set)
+    behind: defaultdict[str, set[str]] = defaultdict(set)
     ahead = set(asked)
     for rule in rules_in(rules):
         for name, text in parts_of(rule.content or []):
