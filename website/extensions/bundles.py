@@ -75,12 +75,12 @@ MARKS = {
 }
 # The theme asks each table and block of code how wide it is and then changes it, one by one, which
 # lays the whole page out each time, to let the keyboard scroll it. Ours wrap: only tables and
-# formulas scroll, and place.js measures them as they are laid out.
+# formulas scroll, and place.js measures them all at once, when the page is at rest.
 TAB_STOPS = {
     'document.querySelectorAll(["pre",".nboutput > .output_area",".cell_output > .output",'
     '".jp-RenderedHTMLCommon",".pst-scrollable-table-container"].join(", ")).forEach('
     "e=>{e.tabIndex=e.scrollWidth>e.clientWidth||e.scrollHeight>e.clientHeight?0:-1})": (
-        "/* place.js does it */"
+        "bookTabStops()"
     ),
 }
 

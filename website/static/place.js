@@ -1,5 +1,6 @@
 // Where the reader is: the contents mark the section that is on the screen, and a table or a formula
-// that is no wider than its frame is out of the keyboard's way, for it need not be scrolled.
+// that is no wider than its frame is out of the keyboard's way, for it need not be scrolled. First
+// all are measured and then all are changed: in turn, each would have a long page laid out anew.
 (() => {
   const links = new Map();
   for (const link of document.querySelectorAll("#pst-page-toc-nav a[href^='#']")) {
@@ -27,17 +28,17 @@
   );
   for (const section of links.keys()) line.observe(section);
 
-  // Each is measured when it has been laid out, and again when it or what is in it gets another
-  // size, as by a font that comes late. First all are measured and then all are changed: in turn,
-  // each would have a long page laid out anew.
-  const boxes = ".pst-scrollable-table-container, .book-formula";
-  const sizes = new ResizeObserver((entries) => {
-    const found = [...new Set(entries.map(({ target }) => target.closest(boxes)))];
-    const wide = found.map((box) => box.scrollWidth > box.clientWidth);
-    found.forEach((box, i) => {
+  const idle = window.requestIdleCallback ?? ((later) => setTimeout(later, 50));
+  const measure = () => {
+    // of a fresh page some sections are not laid out yet: scheme.js does that first
+    if (document.documentElement.dataset.fresh !== undefined) return idle(measure);
+    const boxes = [...document.querySelectorAll(".pst-scrollable-table-container, .book-formula")];
+    const wide = boxes.map((box) => box.scrollWidth > box.clientWidth);
+    boxes.forEach((box, i) => {
       box.tabIndex = wide[i] ? 0 : -1;
     });
-  });
-  for (const box of document.querySelectorAll(boxes))
-    for (const part of [box, ...box.children]) sizes.observe(part);
+  };
+  // What the theme calls at first, and whenever the page changes. A font that comes late makes a
+  // table wider.
+  window.bookTabStops = () => document.fonts.ready.then(() => idle(measure));
 })();
