@@ -1079,17 +1079,41 @@ a way left out | test_page_translator.py -k go_on: reversed(range(len(chosen))) 
 what never happens | test_page_translator.py -k own_code:
     self.pick((p, 1 - p)) == 0 if 0 < p < 1 else p == 1 ⇒ self.pick((p, 1 - p)) == 0
 
-# website/extensions/bundles.py | test_site_pages.py
+# website/extensions/bundles.py | test_site_styles.py -k names_on_all
+templates are pages: if path.parent.name != "_static") ⇒ )
+parts give nothing: pages.add_script(path.read_text(encoding="utf-8"), path.suffix == ".js") ⇒ pass
+fonts keep their address | test_site_pages.py -k by_what_is_in: (?:css|js|woff2) ⇒ (?:css|js)
+
+# website/extensions/lean_styles.py | test_site_styles.py -k 'rule or selector or paper'
 our unused rules: if ours and len(kept) < len(every) ⇒ if False
 ids always used: (is_class or token.type == "hash") ⇒ is_class
 dark on paper: rules.append(f"@media not print{{ ⇒ rules.append(f"@media all{{
-templates are pages: if path.parent.name != "_static") ⇒ )
+places do not count: return pages.use(selector) ⇒ return True
+siblings in one order: if between in "+~" and not gap and said: ⇒ if False:
+what a script makes is sought: if tag in pages.made and not named: ⇒ if False:
+what a script gives is sought: if name in pages.given: ⇒ if False:
+what a script changes is sought: if name.value not in pages.changed: ⇒ if True:
+any value of an attribute: whole = name.value in MANY or not rest ⇒ whole = True
+each address for itself: "" if name in MANY else element.get(name) ⇒ element.get(name)
+
+# website/extensions/lean_values.py | test_site_styles.py -k value
+values behind values: ahead |= behind[name] - found ⇒ pass
+pages ask for nothing: ahead = set(asked) ⇒ ahead = set()
+
+# website/extensions/lean_scripts.py | test_site_styles.py -k 'bootstrap or tooltips'
+nothing behind a class: ahead += { ⇒ {
+all is kept: for name in texts.keys() - kept: ⇒ for name in ():
 
 # website/extensions/visitors.py | test_site_pages.py
 any fold goes on: if cell["prompt_show"] == f"{before['prompt_show']}, continued": ⇒
     if cell["prompt_show"].endswith(", continued"):
 what goes on comes first: before.extend(cell.children) ⇒ before.children[:0] = cell.children
 code does not hang: "hanging": True} ⇒ "hanging": False}
+short lines hang: return line if letters <= SHORT else ⇒ return
+a space begins anew: yield (kind if kind is last else Text), space ⇒ yield Text, space
+spaces take the next colour: yield (kind if kind is last else Text), space ⇒ yield kind, space
+signs are letters: unescape(re.sub("<[^>]*>", "", line)) ⇒ line
+only scripts make tables reachable: FRAME.replace(">", ' tabindex="0">') ⇒ FRAME
 all pictures wait: {"fetchpriority": "high"} if first else {"loading": "lazy"} ⇒ {"loading": "lazy"}
 a size in pixels lost: return int(width.removesuffix("px")), int(height.removesuffix("px")) ⇒
     return size_of(path)

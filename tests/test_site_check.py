@@ -14,8 +14,11 @@ GOOD = """<main class="bd-article"><h1>Title</h1>
 <button class="search-button__button" aria-label="Search"></button>
 <p id="text">Text, <a href="b.html#place">a link with words</a>, <a href="{home}b.html">one</a>.</p>
 <img src="a.svg" alt="A square."><span class="math"><math><mi>x</mi></math></span>
-<details><summary>A proof</summary><p>It is short.</p></details>
+<details ontoggle="setTimeout(() => (document.getElementById('late').tabIndex = 0), 20)">
+<summary>A proof</summary><p>It is short.</p></details>
 <div class="book-translator"></div><div id="box" style="overflow: hidden"><p>In a box.</p></div>
+<div class="book-formula" id="late" tabindex="-1" style="width: 90px; overflow: auto">
+<p style="width: 300px">A formula that is measured late.</p></div>
 <script>document.querySelector(".book-translator").innerHTML = "<section>Here.</section>"</script>
 </main>"""
 PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{name}</title>
@@ -58,6 +61,10 @@ FAULTS = {
     "a fold that is not called by its title": (
         *("<summary>", '<summary aria-label="Toggle">'),
         *('calls a fold "Toggle", not by its title: A proof', 3),
+    ),
+    "what scrolls and cannot be reached": (
+        *("document.getElementById('late').tabIndex = 0", "0"),
+        *('has no tab stop for what scrolls: <div class="book-formula', 3),
     ),
     "two titles": (END, f"<h1>Again</h1>{END}", "has 2 titles", 3),
     "two search boxes": (

@@ -4,13 +4,11 @@ import json
 import re
 import shutil
 from collections import namedtuple
-from pathlib import Path
 from types import SimpleNamespace
 
 import lxml.html
 import nbformat
 import pytest
-import tinycss2
 import yaml
 from docutils import nodes
 from docutils.utils import new_document
@@ -27,8 +25,6 @@ from website.extensions.bundles import (
     SCRIPTS,
     SHEETS,
     UNUSED,
-    known_names,
-    lean,
     mended,
     none_in_vain,
     plain,
@@ -41,57 +37,6 @@ from website.extensions.old_addresses import page_for, write_pages
 from website.extensions.theme import FOLDER_OF_THEME, NAME, own
 from website.extensions.ticks import set_ticks, typed_in
 from website.extensions.visitors import size_of
-
-
-def leaned(css, *known, ours=False):
-    rules = tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True)
-    return lean(rules, set(known), ours)
-
-
-def test_a_rule_that_no_page_uses_goes_and_one_that_a_page_uses_stays():
-    css = ".used, .unused > p { color: red } .unused { x: y } p:not(.unused) { a: b }"
-    css += " #place { x: z } #gone { x: z }"
-    left = leaned(css, "used", "place")
-    assert left.split("\n") == [".used{color: red}", "p:not(.unused){a: b}", "#place{x: z}"]
-
-
-def test_rules_inside_of_media_go_too():
-    assert leaned("@media print { .gone { a: b } }") == ""
-    assert ".here{a: b}" in leaned("@media print { .here { a: b } }", "here")
-
-
-def test_the_icon_font_goes_and_our_icons_stay():
-    css = '@font-face { font-family: Font Awesome\\ 6 Free; src: url("x") } .fa-bars { --icon: x }'
-    assert leaned(css, "fa-bars") == ""
-    assert ".fa-bars{--icon: x}" in leaned(css, "fa-bars", ours=True)
-
-
-def test_a_style_sheet_that_cannot_be_read_stops_the_build():
-    with pytest.raises(ExtensionError, match="cannot be read"):
-        leaned("p { color: red } }")
-
-
-def test_a_rule_of_ours_that_no_page_uses_stops_the_build():
-    assert leaned(".here, p { a: b }", "here", ours=True) == ".here,p{a: b}"
-    with pytest.raises(ExtensionError, match=r"no page has \.gone of a style sheet of ours"):
-        leaned("@media print { .here, .gone { a: b } }", "here", ours=True)
-
-
-def test_paper_is_light_whatever_the_screen_is(browser):
-    css = 'html[data-theme="light"] p { color: rgb(1, 1, 1) }'
-    css += 'html[data-theme="dark"] p { color: rgb(9, 9, 9) }'
-    page = browser.new_page()
-    colours = {}
-    for scheme in ("dark", "light", "auto"):
-        page.set_content(f'<html data-theme="{scheme}"><style>{leaned(css)}</style><p>a</p></html>')
-        for medium in ("screen", "print"):
-            page.emulate_media(media=medium)
-            found = page.evaluate("getComputedStyle(document.querySelector('p')).color")
-            colours[scheme, medium] = found
-    page.close()
-    dark = colours.pop(("dark", "screen"))
-    assert dark == "rgb(9, 9, 9)"
-    assert set(colours.values()) == {"rgb(1, 1, 1)"}  # without JavaScript it stays auto
 
 
 def test_a_script_that_has_changed_upstream_stops_the_build(tmp_path):
@@ -113,8 +58,9 @@ def test_the_name_of_a_style_sheet_has_no_digest():
 def test_a_page_names_its_styles_and_scripts_by_what_is_in_them(tmp_path):
     (tmp_path / "_static").mkdir()
     (tmp_path / "in").mkdir()
-    files = [tmp_path / name for name in ("_static/site.css", "_static/a.js")]
+    files = [tmp_path / f"_static/{name}" for name in ("site.css", "a.js", "b.woff2")]
     tags = '<link href="../_static/site.css"><script src="../_static/a.js?v=1"></script>'
+    tags += '<link href="../_static/b.woff2">'
     others = '<a href="b.html"><img src="../_static/c.svg"><script>"_static/d.js"</script>'
     page = tmp_path / "in" / "page.html"
     page.write_text(tags + others)
@@ -180,8 +126,9 @@ def folded(tag, source, show, hide):
     return cell | {"metadata": metadata, "source": source}
 
 
+LONG_LINE = 'b = c not in f"one {d} two"'
 NOTEBOOK = {
-    "cells": [folded("hide-input", "a = (1)\n\nb\n", "A <title>", "Its <other>")]
+    "cells": [folded("hide-input", f"a = (1)\n\n{LONG_LINE}\n", "A <title>", "Its <other>")]
     + [
         folded("hide-cell", text, name, name)
         for text, name in (
@@ -271,6 +218,8 @@ def test_a_page_has_one_style_sheet_one_script_one_viewport_and_the_scheme_comes
     for name, page in built.items():
         sheets = page.xpath("//link[@rel='stylesheet']/@href")
         assert [sheet.partition("?")[0] for sheet in sheets] == ["_static/site.css"]
+        fonts = page.xpath("//link[@rel='preload'][@as='font'][@crossorigin]/@href")
+        assert fonts == [f"_static/fonts/{font}.woff2" for font in ("serif-bold", "serif")]
         loaded = [script.partition("?")[0] for script in page.xpath("//script/@src")]
         search = ["_static/search.js"]
         assert loaded == ["_static/site.js", *(search if name == "search" else [])]
@@ -279,7 +228,7 @@ def test_a_page_has_one_style_sheet_one_script_one_viewport_and_the_scheme_comes
         assert len(page.xpath("//meta[@name='viewport']")) == 1
         first, *_ = heads = page.xpath("//head/script | //head/link | //head/style")
         assert "dataset.theme" in first.text
-        assert heads[3].text == ".x { a: b }"  # a part's room, right after sheet and script
+        assert heads[5].text == ".x { a: b }"  # a part's room, right after sheet, fonts and script
 
 
 def test_a_title_says_a_name_once(built):
@@ -318,12 +267,15 @@ def test_pictures_keep_their_place_and_wait(built):
 
 def test_code_keeps_its_text_when_its_lines_get_elements(built):
     code = built["one"].xpath("//article//pre")[0]
-    assert code.text_content() == "a = (1)\n\nb\n"
-    assert [line.text_content() for line in code.find_class("book-line")] == [
-        *("a = (1)\n", "\n", "b\n")
+    assert code.text_content() == f"a = (1)\n\n{LONG_LINE}\n"
+    assert [line.text_content() for line in code.find_class("book-line")] == [f"{LONG_LINE}\n"]
+    classes = [inner.get("class") for inner in code.iter("span")]
+    # an operator has a colour of its own, a name or a bracket none; "not in" is one, and so is
+    # what a string is made of
+    assert classes == [None, "o", "mi", "book-line", "o", "k", "s", "s"]
+    assert [span.text for span in code.iter("span") if span.get("class") in ("k", "s")] == [
+        *("not in", 'f"one {', '} two"')
     ]
-    classes = {inner.get("class") for line in code.find_class("book-line") for inner in line}
-    assert classes == {"o", "mi"}  # an operator has a colour of its own, a name or a bracket none
 
 
 def test_a_fold_is_called_by_its_title(built):
@@ -347,6 +299,11 @@ def test_chinese_is_called_chinese_and_an_empty_head_heads_nothing(built):
     first, second = page.xpath("//thead/tr/*")
     assert (first.tag, second.tag) == ("td", "th")
     assert [cell.tag for cell in page.xpath("//tbody/tr/*")] == ["td", "td"]
+
+
+def test_a_table_can_be_scrolled_by_keyboard_without_a_script(built):
+    (frame,) = built["index"].xpath("//table/parent::div")
+    assert frame.get("tabindex") == "0"
 
 
 def test_entries_of_the_bibliography_stand_in_one_list_without_deprecated_roles(built):
@@ -463,18 +420,6 @@ def test_what_is_left_out_on_purpose_must_still_be_there(tmp_path, name):
     (tmp_path / name).rmdir()
     with pytest.raises(ExtensionError, match=rf"there is no _static/{name}"):
         none_in_vain(tmp_path)
-
-
-def test_the_names_on_all_pages_are_known_but_not_those_of_the_themes_templates(tmp_path):
-    static = tmp_path / "_static"
-    for name in (*SCRIPTS, "search.js"):
-        (static / name).parent.mkdir(parents=True, exist_ok=True)
-        (static / name).write_text(f"x.classList.add('from-{Path(name).stem}')")
-    (tmp_path / "a.html").write_text("<p class='one two' id=three>class='text'")
-    (static / "macros.html").write_text("<p class='template'>")
-    known = known_names(tmp_path, static)
-    assert {"one", "two", "three", "from-doctools", "from-search", "show"} <= known
-    assert not {"text", "template", "from-bootstrap"} & known  # whose words are too many
 
 
 def test_a_picture_that_does_not_say_its_size_is_an_error(tmp_path):

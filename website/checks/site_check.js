@@ -17,6 +17,14 @@ async (patience) => {
     if (!part.querySelector("section")) found.push(`never fills in: ${part.className}`);
   }
   window.scrollTo({ top: document.body.scrollHeight, behavior: "instant" });
+  // what is wider than its frame can be scrolled by keyboard once place.js has measured it
+  const frames = ".pst-scrollable-table-container, .book-formula";
+  const out_of_reach = () =>
+    seen(frames).filter((box) => box.scrollWidth > box.clientWidth && box.tabIndex < 0);
+  const end = performance.now() + patience;
+  while (out_of_reach().length && performance.now() < end)
+    await new Promise((done) => setTimeout(done, 20));
+  for (const box of out_of_reach()) found.push(`has no tab stop for what scrolls: ${called(box)}`);
 
   const width = document.documentElement.scrollWidth;
   if (width > window.innerWidth) found.push(`is ${width} px wide on ${window.innerWidth} px`);

@@ -5,8 +5,8 @@ page uses; one of ours that no page uses is an error. A rule for dark mode does 
 and one for light mode does: what is printed from a dark page is black on white. Without JavaScript
 a page is light.
 
-Last, each page gets the hash of every sheet and script that it loads, as they are in the end: no
-browser shows a new page with an old style.
+Last, each page gets the hash of every sheet, script and font that it names, as they are in the end:
+no browser shows a new page with an old style.
 """
 
 import hashlib
@@ -20,6 +20,11 @@ import lxml.html
 import tinycss2
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
+
+from website.extensions.lean_scripts import asked_for, lean_bootstrap
+from website.extensions.lean_styles import Pages, lean
+from website.extensions.lean_values import without_unasked
+from website.extensions.page_parts import FOLDER
 
 WEBSITE = Path(__file__).parents[1]
 OURS = WEBSITE / "static"
@@ -38,6 +43,7 @@ SHEETS = (
     "lookup.css",
     "print.css",
 )
+BOOTSTRAP = "scripts/bootstrap.js"
 SCRIPTS = (
     "documentation_options.js",
     "doctools.js",
@@ -46,7 +52,7 @@ SCRIPTS = (
     "copybutton.js",
     "place.js",
     "scripts/sphinx-book-theme.js",
-    "scripts/bootstrap.js",
+    BOOTSTRAP,
     "scripts/pydata-sphinx-theme.js",
 )
 
@@ -55,12 +61,11 @@ UNUSED = (
     "mystnb.css",  # cells.css says what a cell looks like
 )
 LEFT_BY_THE_THEME = ("vendor", "scripts/fontawesome.js", "scripts/fontawesome.js.map")
-SCHEME = re.compile(r"""\[data-theme=["']?(dark|light)["']?\]""")
-WORDS = re.compile(r"[\w-]+")
-STAMPED = re.compile(r'(?P<tag>\b(?:href|src)="[./]*(?P<file>_static/[^"?]+\.(?:css|js)))[^"]*"')
-FONT = re.compile(r'url\("(fonts/[^"]+)"\)')
-# What Bootstrap's script gives to an element; its other names are of parts that no page has.
-BOOTSTRAP = {"show", "fade", "collapsing", "tooltip", "tooltip-inner", "tooltip-arrow", "dropup"}
+STAMPED = re.compile(
+    r'(?P<tag>\b(?:href|src)="[./]*(?P<file>_static/[^"?]+\.(?:css|js|woff2)))[^"]*"'
+)
+PARSER = lxml.html.HTMLParser(encoding="utf-8")
+FONT = re.compile(r'url\("(fonts/[^"]+)"\)')  # as layout.html names those of the first screen
 # The words that a search has found are marked on the page that one goes to, in its text, by the
 # address and not by what the browser has kept from some search before; and nothing moves down.
 MARKS = {
@@ -105,90 +110,32 @@ def stamp_pages(folder: Path) -> None:
         )
 
 
-def is_used(selector: list, known: set[str], ours: bool) -> bool:
-    """Whether each class and id of a selector stands somewhere; what is in () does not count."""
-    for before, token in zip([None, *selector], selector, strict=False):
-        name = token.value if token.type in ("ident", "hash") else ""
-        is_class = token.type == "ident" and before is not None and before == "."
-        if is_class and not ours and re.fullmatch("fa[srb]?|fa-.*", name):
-            return False  # icons are ours: icons.css
-        if (is_class or token.type == "hash") and name not in known:
-            return False
-    return True
-
-
-def selectors(prelude: list) -> list[list]:
-    parts: list[list] = [[]]
-    for token in prelude:
-        if token.type == "literal" and token.value == ",":
-            parts.append([])
-        elif token.type != "comment":
-            parts[-1].append(token)
-    return parts
-
-
-def written(kept: list[str], body: str) -> str:
-    """A rule; one for dark mode not on paper, and one for light mode also there."""
-    dark = [one for one in kept if (found := SCHEME.search(one)) and found[1] == "dark"]
-    light = [one for one in kept if (found := SCHEME.search(one)) and found[1] == "light"]
-    others = [one for one in kept if one not in dark + light]
-    by_day = [SCHEME.sub(":not([data-theme=dark])", one) for one in light]
-    on_paper = [SCHEME.sub("[data-theme]", one) for one in light]
-    rules = [f"{','.join(others + by_day)}{{{body}}}"] if others + by_day else []
-    if dark:
-        rules.append(f"@media not print{{{','.join(dark)}{{{body}}}}}")
-    if on_paper:
-        rules.append(f"@media print{{{','.join(on_paper)}{{{body}}}}}")
-    return "\n".join(rules)
-
-
-def lean(rules: list, known: set[str], ours: bool) -> str:
-    """A style sheet without the rules that no page uses."""
-    out = []
-    for rule in rules:
-        if rule.type == "error":
-            raise ExtensionError(f"a style sheet cannot be read: {rule.message}")
-        if rule.type == "qualified-rule":
-            every = selectors(rule.prelude)
-            kept = [s for s in every if is_used(s, known, ours)]
-            if ours and len(kept) < len(every):
-                dead = [tinycss2.serialize(s).strip() for s in every if s not in kept]
-                raise ExtensionError(f"no page has {', '.join(dead)} of a style sheet of ours")
-            if kept:
-                body = [token for token in rule.content if token.type != "comment"]
-                texts = [tinycss2.serialize(one).strip() for one in kept]
-                out.append(written(texts, " ".join(tinycss2.serialize(body).split())))
-        elif rule.at_keyword in ("media", "supports", "container"):
-            inner = tinycss2.parse_rule_list(rule.content, True, True)
-            if inside := lean(inner, known, ours):
-                out.append(f"@{rule.at_keyword} {tinycss2.serialize(rule.prelude)}{{{inside}}}")
-        elif rule.at_keyword not in ("import", "charset"):
-            text = rule.serialize()
-            if "Font Awesome" not in text.replace("\\", ""):
-                out.append(text)
-    return "\n".join(out)
-
-
-def join_sheets(static: Path, known: set[str]) -> str:
+def join_sheets(folder: Path, static: Path) -> str:
+    """The one style sheet: what of all of them some page of the site in ``folder`` may use."""
     sheets = {plain(p.relative_to(static).as_posix()): p for p in static.rglob("*.css")}
-    texts = []
-    for name in SHEETS:
-        css = sheets[name].read_text(encoding="utf-8")
+    texts = {name: sheets[name].read_text(encoding="utf-8") for name in SHEETS}
+    pages = all_pages(folder, static, "".join(texts.values()))
+    out = []
+    for name, css in texts.items():
         rules = tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True)
-        texts.append(lean(rules, known, (OURS / name).exists()))
-    return FONT.sub(lambda font: f'url("{font[1]}?v={stamp(static / font[1])}")', "\n".join(texts))
+        out.append(lean(rules, pages, (OURS / name).exists()))
+    css = without_unasked("\n".join(out), pages.asked)
+    return FONT.sub(lambda font: f'url("{font[1]}?v={stamp(static / font[1])}")', css)
 
 
-def known_names(folder: Path, static: Path) -> set[str]:
-    """The classes and ids that a page has, or that a script may give to one."""
-    known = set(BOOTSTRAP)
+def all_pages(folder: Path, static: Path, sheets: str) -> Pages:
+    """What the pages have, and what their scripts may add."""
+    pages = Pages(sheets)
     for path in pages_of(folder):
-        page = lxml.html.parse(str(path), lxml.html.HTMLParser(encoding="utf-8"))
-        known.update(*(names.split() for names in page.xpath("//@class | //@id")))
+        text = path.read_text(encoding="utf-8")
+        pages.add_page(lxml.html.document_fromstring(text.encode(), parser=PARSER), text)
     for name in (*SCRIPTS, "search.js"):
-        if "bootstrap" not in name:
-            known.update(WORDS.findall((static / name).read_text(encoding="utf-8")))
-    return known
+        pages.add_script((static / name).read_text(encoding="utf-8"), name != BOOTSTRAP)
+    pages.names |= pages.given
+    for path in static.glob(f"{FOLDER}*/**/*"):  # which have styles of their own, besides
+        if path.suffix in (".js", ".css"):
+            pages.add_script(path.read_text(encoding="utf-8"), path.suffix == ".js")
+    return pages
 
 
 def mended(path: Path, changes: dict[str, str]) -> str:
@@ -201,10 +148,16 @@ def mended(path: Path, changes: dict[str, str]) -> str:
     return script
 
 
-def join_scripts(static: Path) -> str:
+def join_scripts(folder: Path, static: Path) -> str:
+    """The one script: of Bootstrap only what some page of the site in ``folder`` asks for."""
     changes = {"scripts/pydata-sphinx-theme.js": TAB_STOPS, "sphinx_highlight.js": MARKS}
-    scripts = (mended(static / name, changes.get(name, {})) for name in SCRIPTS)
-    return "\n;\n".join(re.sub(r"^//# sourceMappingURL=.*$", "", s, flags=re.M) for s in scripts)
+    scripts = {name: mended(static / name, changes.get(name, {})) for name in SCRIPTS}
+    others = [script for name, script in scripts.items() if name != BOOTSTRAP]
+    pages = (path.read_text(encoding="utf-8") for path in pages_of(folder))
+    scripts[BOOTSTRAP] = lean_bootstrap(scripts[BOOTSTRAP], asked_for(pages, others))
+    return "\n;\n".join(
+        re.sub(r"^//# sourceMappingURL=.*$", "", script, flags=re.M) for script in scripts.values()
+    )
 
 
 def none_in_vain(static: Path) -> None:
@@ -220,9 +173,9 @@ def write_files(app: Sphinx, exception: Exception | None) -> None:
     folder = Path(app.outdir)
     static = folder / "_static"
     none_in_vain(static)
-    sheet = join_sheets(static, known_names(folder, static))
+    sheet = join_sheets(folder, static)
     (static / "site.css").write_text(sheet, encoding="utf-8")
-    (static / "site.js").write_text(join_scripts(static), encoding="utf-8")
+    (static / "site.js").write_text(join_scripts(folder, static), encoding="utf-8")
     for name in LEFT_BY_THE_THEME:
         path = static / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)

@@ -4,8 +4,10 @@ Pictures keep their place and wait until they are needed; a long line of code wr
 are called by their titles, and one that goes on is one; no role is said that is deprecated.
 """
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from functools import cache
+from html import unescape
 from pathlib import Path
 from urllib.parse import quote
 
@@ -13,7 +15,17 @@ import imagesize
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
 from pygments.formatters import HtmlFormatter
-from pygments.token import Name, Punctuation, Text, Whitespace
+from pygments.token import (
+    Comment,
+    Keyword,
+    Name,
+    Number,
+    Operator,
+    Punctuation,
+    String,
+    Text,
+    Whitespace,
+)
 from sphinx.addnodes import desc_sig_space
 from sphinx.application import Sphinx
 from sphinx.highlighting import PygmentsBridge
@@ -22,23 +34,58 @@ from sphinx.writers.html5 import HTML5Translator
 
 # Half of a chapter's elements would be names, brackets and spaces of code, coloured like all text.
 UNCOLOURED = (Name, Name.Namespace, Punctuation, Whitespace)
+# Kinds of one look, on the site, on paper and in the ePub, are one: neighbours share an element.
+SAME = {
+    **dict.fromkeys((Keyword.Constant, Keyword.Namespace, Operator.Word), Keyword),
+    **dict.fromkeys((String.Affix, String.Doc, String.Double, String.Escape), String),
+    **dict.fromkeys((String.Interpol, String.Single), String),
+    **dict.fromkeys(UNCOLOURED, Text),
+    Comment.Single: Comment,
+    Name.Builtin.Pseudo: Name.Builtin,
+    Number.Float: Number.Integer,
+}
+FRAME = '<div class="pst-scrollable-table-container">'  # which the theme puts around each table
+SHORT = 24  # letters that fit on any screen
 CODE = "ipython3"  # the language of a chapter's cells, as MyST-NB calls it
 
 
+def joined(tokens: Iterable) -> Iterator[tuple]:
+    """Tokens of as few kinds as there are looks; a space between two of a kind is of it, too."""
+    last, space = Text, ""
+    for kind, text in tokens:
+        if text.isspace() and "\n" not in text:
+            space += text
+            continue
+        kind = SAME.get(kind, kind)
+        if space:
+            yield (kind if kind is last else Text), space
+        yield kind, text
+        last, space = kind, ""
+    if space:
+        yield Text, space
+
+
+def hanging(line: str) -> str:
+    """A line of code in an element that hangs, if some screen may be too narrow for the line."""
+    letters = len(unescape(re.sub("<[^>]*>", "", line)).rstrip())
+    return line if letters <= SHORT else f'<span class="book-line">{line}</span>'
+
+
 class BookFormatter(HtmlFormatter):
-    """Code with elements only where there is a colour, and with ``hanging`` for each line."""
+    """Code with elements only where a colour begins, and with ``hanging`` for each long line."""
 
     def __init__(self, *, hanging: bool = False, **options) -> None:
         super().__init__(**options)
         self.hanging = hanging
 
     def format(self, tokens: Iterator, outfile) -> None:
-        super().format(((Text if kind in UNCOLOURED else kind, t) for kind, t in tokens), outfile)
+        super().format(joined(tokens), outfile)
 
     def wrap(self, source: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-        if self.hanging:
-            source = ((i, f'<span class="book-line">{line}</span>') for i, line in source)
-        return super().wrap(source)
+        if not self.hanging:
+            return super().wrap(source)
+        lines = ((i, hanging(line)) for i, line in source)
+        return super().wrap(lines)
 
 
 def visit_code(translator: HTML5Translator, node: nodes.literal_block) -> None:
@@ -116,6 +163,13 @@ def visit_citation(translator: HTML5Translator, node: nodes.citation) -> None:
     translator.body.append(translator.starttag(node, "div", classes=[node.tagname]))
 
 
+def visit_table(translator: HTML5Translator, node: nodes.table) -> None:
+    """A wide one scrolls, by keyboard from the start; place.js takes the narrow ones away."""
+    type(translator).visit_table(translator, node)
+    if translator.body[-2:-1] == [FRAME]:
+        translator.body[-2] = FRAME.replace(">", ' tabindex="0">')
+
+
 def visit_entry(translator: HTML5Translator, node: nodes.entry) -> None:
     """A column without a name has no ``<th>``, which would head nothing."""
     if isinstance(node.parent.parent, nodes.thead) and not node.astext():
@@ -133,6 +187,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
         (nodes.literal_block, visit_code, None),
         (desc_sig_space, nothing, nothing),  # a space in a signature needs no colour
         (nodes.citation, visit_citation, None),
+        (nodes.table, visit_table, None),
         (nodes.entry, visit_entry, None),
         (HideCodeCellNode, visit_fold, depart_HideCellInput),
     ):

@@ -1,6 +1,6 @@
 // Where the reader is: the contents mark the section that is on the screen, and a table or a formula
-// that is wider than its frame takes the keyboard's focus, so that it can be scrolled. First all are
-// measured and then all are changed: in turn, each would have a long page laid out anew.
+// that is no wider than its frame is out of the keyboard's way, for it need not be scrolled. First
+// all are measured and then all are changed: in turn, each would have a long page laid out anew.
 (() => {
   const links = new Map();
   for (const link of document.querySelectorAll("#pst-page-toc-nav a[href^='#']")) {
@@ -38,6 +38,7 @@
       box.tabIndex = wide[i] ? 0 : -1;
     });
   };
-  // what the theme calls at first, and whenever the page changes
-  window.bookTabStops = () => idle(measure);
+  // What the theme calls at first, and whenever the page changes. A font that comes late makes a
+  // table wider.
+  window.bookTabStops = () => document.fonts.ready.then(() => idle(measure));
 })();

@@ -1,0 +1,302 @@
+"""The one style sheet and the one script: what no page can use goes, and nothing else."""
+
+import lxml.html
+import pytest
+import tinycss2
+from sphinx.application import Sphinx
+from sphinx.errors import ExtensionError
+
+from tools.chapters import ROOT
+from website.extensions.bundles import BOOTSTRAP, SCRIPTS, SHEETS, all_pages
+from website.extensions.lean_scripts import asked_for, lean_bootstrap
+from website.extensions.lean_styles import Pages, lean
+from website.extensions.lean_values import without_unasked
+from website.extensions.theme import NAME
+
+PAGE = """<html data-theme="light"><body><main id="place"><p class="used one">a
+<a href="x.html">b</a> <em>c</em></p><ul class="list"><li>d</li></ul>
+<input type="search"></main></body></html>"""
+SCRIPT = """p.classList.add("given"); box.append(make("dl", "")); p.dataset.state = p.dataset.theme;
+document.querySelector(".sought").innerHTML = `<dt class="${x}">`;"""
+
+
+def with_page(css, page=PAGE, script=SCRIPT):
+    pages = Pages(css)
+    pages.add_page(lxml.html.document_fromstring(page), page)
+    pages.add_script(script)
+    pages.names |= pages.given
+    return pages
+
+
+def leaned(css, ours=False, page=PAGE):
+    rules = tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True)
+    return lean(rules, with_page(css, page), ours)
+
+
+def test_a_rule_that_no_page_uses_goes_and_one_that_a_page_uses_stays():
+    css = ".used, .unused > p { color: red } .unused { x: y } p:not(.unused) { a: b }"
+    css += " #place { x: z } #gone { x: z }"
+    left = leaned(css)
+    assert left.split("\n") == [".used{color: red}", "p:not(.unused){a: b}", "#place{x: z}"]
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        pytest.param("main > p.used.one a[href^=http]:visited::before", id="a place, in any state"),
+        pytest.param("ul.list ~ .used, em + a, li:nth-child(7)", id="siblings in any order"),
+        pytest.param('[data-state="off"] .used, main[data-state] li', id="what a script changes"),
+        pytest.param("main .given > a, .list dl li, em > dt", id="what a script makes"),
+        pytest.param("input[type=search]::placeholder, #place li", id="an attribute, an id"),
+        pytest.param(":root, *, ::selection, html[data-theme=light]", id="what is on each page"),
+    ],
+)
+def test_a_selector_stays_if_it_can_select(selector):
+    assert leaned(f"{selector} {{ a: b }}", ours=True)  # ours: not one of them goes
+
+
+@pytest.mark.parametrize(
+    "selector",
+    [
+        "main > a",
+        "li p",
+        ".used.list",
+        "h4",
+        "p#place",
+        "[data-bs-theme=dark]",
+        "input[type=range]",
+        ".sought",  # a script looks for it, and gives it to nothing
+        ".given h4",
+        "#gone.given",
+        ".list + h4",
+        "ul ~ p > li",
+    ],
+)
+def test_a_selector_goes_if_nothing_is_there_to_select(selector):
+    assert leaned(f"{selector}, em {{ a: b }}") == "em{a: b}"
+    with pytest.raises(ExtensionError, match="of a style sheet of ours"):
+        leaned(f"{selector}, em {{ a: b }}", ours=True)
+
+
+def test_rules_inside_of_media_go_too():
+    assert leaned("@media print { .gone { a: b } }") == ""
+    assert ".used{a: b}" in leaned("@media print { .used { a: b } }")
+
+
+def test_the_icon_font_goes_and_our_icons_stay():
+    page = '<p class="fa-bars">'
+    css = '@font-face { font-family: Font Awesome\\ 6 Free; src: url("x") } .fa-bars { --icon: x }'
+    assert leaned(css, page=page) == ""
+    assert ".fa-bars{--icon: x}" in leaned(css, ours=True, page=page)
+
+
+def test_a_style_sheet_that_cannot_be_read_stops_the_build():
+    with pytest.raises(ExtensionError, match="cannot be read"):
+        leaned("p { color: red } }")
+
+
+def test_a_rule_of_ours_that_no_page_uses_stops_the_build():
+    assert leaned(".used, p { a: b }", ours=True) == ".used,p{a: b}"
+    with pytest.raises(ExtensionError, match=r"no page has \.gone of a style sheet of ours"):
+        leaned("@media print { .used, .gone { a: b } }", ours=True)
+
+
+def test_paper_is_light_whatever_the_screen_is(browser):
+    css = 'html[data-theme="light"] p { color: rgb(1, 1, 1) }'
+    css += 'html[data-theme="dark"] p { color: rgb(9, 9, 9) }'
+    page = browser.new_page()
+    colours = {}
+    for scheme in ("dark", "light", "auto"):
+        page.set_content(f'<html data-theme="{scheme}"><style>{leaned(css)}</style><p>a</p></html>')
+        for medium in ("screen", "print"):
+            page.emulate_media(media=medium)
+            found = page.evaluate("getComputedStyle(document.querySelector('p')).color")
+            colours[scheme, medium] = found
+    page.close()
+    dark = colours.pop(("dark", "screen"))
+    assert dark == "rgb(9, 9, 9)"
+    assert set(colours.values()) == {"rgb(1, 1, 1)"}  # without JavaScript it stays auto
+
+
+def test_a_value_that_nothing_asks_for_goes():
+    css = ":root{--a:1px;--b:var(--a);--c:2;--d:var(--e);--e:3} p{width:var(--b);margin:0}"
+    css += "@media print{:root{--a:2px;--gone:1}} .x{--gone:2} @font-face{src:url(x;y)}"
+    left = without_unasked(css, {"--c"})
+    assert left.split("\n") == [
+        ":root{--a:1px;--b:var(--a);--c:2}",
+        "p{width:var(--b);margin:0}",
+        "@media print{:root{--a:2px}}",
+        "@font-face{src:url(x;y)}",
+    ]
+
+
+def test_the_names_on_all_pages_are_known_but_not_those_of_the_themes_templates(tmp_path):
+    static = tmp_path / "_static"
+    for name in (*SCRIPTS, "search.js"):
+        path = static / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"x.classList.add('from-{path.stem}')")
+    (tmp_path / "a.html").write_text("<p class='one two' id=three>class='text'")
+    (static / "macros.html").write_text("<p class='template'>")
+    (static / "parts-1" / "living").mkdir(parents=True)
+    (static / "parts-1" / "living" / "mask.js").write_text("make('dl', 'from-mask') + '--line'")
+    pages = all_pages(tmp_path, static, "")
+    assert {"one", "two", "three", "from-doctools", "from-search", "show"} <= pages.names
+    assert not {"text", "template", "from-bootstrap"} & pages.names  # whose words are too many
+    assert "from-mask" not in pages.names  # which has a style sheet of its own
+    assert "dl" in pages.made
+    assert "--line" in pages.asked
+
+
+class Everything:
+    """For a style sheet of which nothing goes."""
+
+    def __contains__(self, name):
+        return True
+
+
+INDEX = """# A
+
+Text, *more* and `code`.
+
+```{note}
+A note with [a link](one.md).
+```
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+- one
+- two
+
+> Said.
+
+```python
+print("x")
+```
+
+```{toctree}
+one
+```
+"""
+SHOWN = """css => {
+  document.querySelector("style.tried")?.remove();
+  const style = Object.assign(document.createElement("style"), { className: "tried" });
+  style.textContent = css;
+  document.head.append(style);
+  const all = [...document.querySelectorAll("html, body, body *")];
+  const names = [...getComputedStyle(document.body)].filter((name) => !name.startsWith("--"));
+  return all.flatMap((element) => ["", "::before", "::after"].map((part) => {
+    const style = getComputedStyle(element, part || null);
+    const looks = names.map((name) => style.getPropertyValue(name)).join();
+    return `${element.tagName}.${element.className}${part} ${looks}`;
+  }));
+}"""
+# As scripts change a page: a menu that is open, a tooltip, a copied cell, a sidebar that is shut.
+CHANGED = """() => {
+  for (const menu of document.querySelectorAll(".dropdown-menu")) menu.classList.add("show");
+  const tip = '<div class="tooltip fade show"><div class="tooltip-arrow"></div>' +
+    '<div class="tooltip-inner">Tip</div></div>';
+  document.body.insertAdjacentHTML("beforeend", tip);
+  for (const block of document.querySelectorAll("div.highlight"))
+    block.insertAdjacentHTML("beforeend", '<button class="copybtn success">Copy</button>');
+  document.getElementById("pst-primary-sidebar").classList.add("pst-sidebar-hidden");
+  document.body.classList.add("scrolled");
+}"""
+
+
+@pytest.fixture(scope="module")
+def small_site(tmp_path_factory):
+    """A small book in the book's theme."""
+    source = tmp_path_factory.mktemp("styled")
+    (source / "index.md").write_text(INDEX)
+    (source / "one.md").write_text("# One\n\n## Two\n\nText.\n\n### Three\n\n1. a\n2. b")
+    names = ("myst_nb", "sphinx_copybutton", "sphinx_design", "sphinx_book_theme")
+    settings = {
+        "extensions": [*names, "website.extensions.visitors", "website.extensions.theme"],
+        "html_theme": NAME,
+        "html_logo": str(ROOT / "website" / "static" / "logo.svg"),
+        "html_context": {"rooms": []},
+        "html_static_path": [str(ROOT / "website" / "static")],
+        "html_theme_options": {"use_download_button": True},
+        "nb_execution_mode": "off",
+    }
+    out = source / "_build"
+    Sphinx(source, None, out, out / "doctrees", "html", settings, status=None).build()
+    return out
+
+
+@pytest.fixture(scope="module")
+def sheets(small_site):
+    """What of all style sheets the site is given, and all of them."""
+    static = small_site / "_static"
+    texts = [(static / name).read_text(encoding="utf-8") for name in SHEETS]
+    pages = all_pages(small_site, static, "".join(texts))
+    every = Pages("")
+    every.names, every.use = Everything(), lambda selector: True
+    made = []
+    for some in (pages, every):
+        parsed = (tinycss2.parse_stylesheet(t, skip_comments=True) for t in texts)
+        rules = ([rule for rule in sheet if rule.type != "whitespace"] for sheet in parsed)
+        made.append("\n".join(lean(sheet, some, ours=False) for sheet in rules))
+    return without_unasked(made[0], pages.asked), made[1]
+
+
+def test_a_page_looks_the_same_without_what_is_left_out(small_site, sheets, browser):
+    left, every = sheets
+    assert len(left) < len(every) / 3
+    page = browser.new_page(reduced_motion="reduce")
+    for name in ("index", "search"):
+        page.goto((small_site / f"{name}.html").as_uri())
+        for n, (width, scheme, medium) in enumerate(
+            ((1280, "light", "screen"), (390, "dark", "screen"), (800, "dark", "print"))
+        ):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.emulate_media(media=medium)
+            page.evaluate("scheme => { document.documentElement.dataset.theme = scheme }", scheme)
+            if n == 1:
+                page.evaluate(CHANGED)
+            with_all, with_less = (page.evaluate(SHOWN, css) for css in (every, left))
+            assert with_less == with_all
+    page.close()
+
+
+def test_what_no_page_asks_of_bootstrap_is_left_out(small_site):
+    script = (small_site / "_static" / BOOTSTRAP).read_text(encoding="utf-8")
+    left = lean_bootstrap(script, {"Popover"})
+    assert len(left) < len(script) - 10_000
+    assert 'NAME(){return"carousel"' in script
+    assert 'NAME(){return"carousel"' not in left
+    for name in ("popover", "tooltip"):  # which a popover is made of
+        assert f'NAME(){{return"{name}"' in left
+
+
+def test_menus_and_tooltips_still_open(small_site, sheets, browser):
+    static = small_site / "_static"
+    script = (static / BOOTSTRAP).read_text(encoding="utf-8")
+    site = (path.read_text(encoding="utf-8") for path in small_site.glob("*.html"))
+    page, thrown = browser.new_page(viewport={"width": 1280, "height": 800}), []
+    page.on("pageerror", lambda error: thrown.append(error))
+    page.set_default_timeout(5000)
+    page.goto((small_site / "index.html").as_uri())
+    page.add_style_tag(content=sheets[0])
+    page.add_script_tag(content=lean_bootstrap(script, asked_for(site, [])))
+    page.locator(".dropdown-download-buttons > button").click()
+    page.locator(".dropdown-download-buttons .dropdown-menu.show").wait_for()
+    page.keyboard.press("Escape")
+    page.locator(".theme-switch-button").hover()
+    page.locator(".tooltip.show").wait_for()
+    page.close()
+    assert thrown == []
+
+
+def test_what_pages_and_scripts_ask_of_bootstrap():
+    menu = '<button data-bs-toggle="dropdown" data-bs-placement="left">'
+    assert asked_for([menu, "<p>"], ["new bootstrap.Modal(x)"]) == {"Dropdown", "Modal"}
+    with pytest.raises(ExtensionError, match='data-bs-spy="scroll" needs'):
+        asked_for(['<body data-bs-spy="scroll">'], [])
+    with pytest.raises(ExtensionError, match="has no Novelty"):
+        lean_bootstrap("window.bootstrap = {}", {"Novelty"})
+    with pytest.raises(ExtensionError, match="has changed"):
+        lean_bootstrap("no script", {"Tooltip"})
