@@ -344,7 +344,6 @@ the old folder lost | test_saved.py -k what_stops: and old.exists() and not fina
     and False:
 half a folder left behind | test_saved.py -k full_disk: remove(temporary) ⇒ pass
 no lock: lock.acquire(timeout=0) ⇒ pass
-a lock for ever: lock.release() ⇒ pass
 
 # tensors.py | test_saved.py
 saved buffers forgotten | test_checkpoint.py -k buffers: named |= {name: buffer ⇒ _ = {name: buffer
@@ -377,8 +376,10 @@ any folder replaced: <= {_CONFIG, _WEIGHTS} ⇒ >= set()
 a class of the same name saved: or type(model) is not _class_of(kind): ⇒ or False:
 precision lost: return model.to(types.pop()) if len(types) == 1 else model ⇒ return model
 unknown fields dropped: if unknown := sorted(values.keys() - names): ⇒ if unknown := []:
-true for 1: if type(about.get(key)) is not kind: ⇒ if not isinstance(about.get(key), kind):
-brackets without end: except (ValueError, RecursionError) as error: ⇒
+true for 1 | test_checkpoint.py -k true: if type(about.get(key)) is not kind: ⇒
+    if not isinstance(about.get(key), kind):
+brackets without end | test_checkpoint.py -k brackets:
+    except (ValueError, RecursionError) as error: ⇒
     except ValueError as error:
 layers unseen | test_checkpoint.py -k sizes: if sum(stacks.values()) > len(stored): ⇒ if False:
 memory not looked at | test_checkpoint.py -k sizes: check_fits(size.in_use, ⇒ dict(n=size.in_use,
@@ -421,14 +422,16 @@ the bar is never silent: {} if progress else ⇒ {} if True else
 the bar is silent where the variable has no say: {"disable": True}  # ⇒ {"disable": False}  #
 
 # transformer_book/real_sentences/bootstrap.py | test_real_sentences.py -k 'strap or seed'
-an interval of 90 %: [0.025, 0.975] ⇒ [0.05, 0.95]
-resampled tests of half the size: (n_samples, len(one)) ⇒ (n_samples, len(one) // 2)
+an interval of 90 % | test_real_sentences.py -k interval: [0.025, 0.975] ⇒ [0.05, 0.95]
+resampled tests of half the size | test_real_sentences.py -k interval:
+    (n_samples, len(one)) ⇒ (n_samples, len(one) // 2)
 one seed for all: manual_seed(seed) ⇒ manual_seed(0)
 not paired: - bleu_of(other[chosen].sum(dim=1)) ⇒ - bleu_of(other[chosen.flip(0)].sum(dim=1))
 
 # transformer_book/real_sentences/candidates.py | test_real_sentences.py -k 'word or score'
 unpenalised: key=lambda one: one.score(alpha) ⇒ key=lambda one: one.log_p
-candidates of the sorted sentences: candidates_of[rows[source]] ⇒ candidates_of[source]
+candidates of the sorted sentences | test_real_sentences.py -k one_search:
+    candidates_of[rows[source]] ⇒ candidates_of[source]
 a sentence without a word fails: one: one.score(alpha), default=None) ⇒ one: one.score(alpha))
 
 # decoding/translate.py | test_translate.py
@@ -521,7 +524,7 @@ tokenizer of capitals | test_command_line.py -k dev_and_test:
     (line.lower() if data.lowercase else line for ⇒ (line for
 steps an epoch without accumulation | test_command_line.py -k says_what:
     math.ceil(len(batches) / accumulate) ⇒ len(batches)
-size not looked at | test_command_line.py -k refused_in_a_line:
+size not looked at | test_command_line.py -k before_its_sentences:
     _check_size(options, _config(options, _FEWEST, _FEWEST)) ⇒ pass
 another vocabulary not seen | test_command_line.py -k vocabulary:
     folder.check_model(Transformer(config)) ⇒ pass
@@ -622,7 +625,7 @@ warm-up off by one: step * warmup**-1.5 ⇒ (step - 1) * warmup**-1.5
 # training/step.py | test_training.py -k 'not compiled'
 mean of the batches' means: / n_tokens.clamp(min=1) ⇒
     / count_labels(batch.labels, pad_id=self.pad_id) / self.accumulate
-not times the processes | test_command_line.py -k torchrun:
+not times the processes | test_processes.py -k two_machines:
     scale(loss * world_size()) ⇒ scale(loss)
 seeded at the first step only: self._reseed(number) ⇒ number == 1 and self._reseed(number)
 every step the same dropout: f"{self.seed} {number} {rank()}" ⇒ f"{self.seed} {rank()}"

@@ -474,6 +474,14 @@ def test_what_cannot_be_trained_is_refused_in_a_line_and_leaves_nothing_behind(
         assert not (tmp_path / "a").exists()
 
 
+def test_a_model_too_large_is_refused_before_its_sentences_are_read(
+    quick, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(prepare, "_read", None)
+    message = refused(capsys, "train", "--out", tmp_path / "run", *quick, "--d-model", "1000000")
+    assert ", with gradients and Adam's moments, needs at least " in message
+
+
 def test_a_folder_that_cannot_be_made_is_named(quick, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     message = refused(capsys, "train", "--out", tmp_path / "file/run", *quick)

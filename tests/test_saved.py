@@ -54,6 +54,14 @@ def test_a_model_comes_back_as_it_was_saved(kind, tmp_path):
     assert_close(loaded(*given), model.eval()(*given), rtol=0, atol=0)
 
 
+def test_tables_of_positions_are_made_anew_rather_than_saved(tmp_path):
+    model = transformer(position="sinusoidal")
+    saved = load_file(save_model(model, tmp_path / "model") / "model.safetensors").keys()
+    tables = {name for name, _ in model.named_buffers()}
+    assert tables
+    assert not tables & saved
+
+
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float16, torch.bfloat16])
 def test_a_model_of_another_precision_comes_back_in_it(dtype, tmp_path):
     model = transformer().to(dtype)
