@@ -1097,7 +1097,6 @@ what a script makes is sought: if tag in pages.made and not named: ⇒ if False:
 what a script gives is sought: if name in pages.given: ⇒ if False:
 what a script changes is sought: if name.value not in pages.changed: ⇒ if True:
 any value of an attribute: whole = name.value in MANY or not rest ⇒ whole = True
-each address for itself: "" if name in MANY else element.get(name) ⇒ element.get(name)
 
 # website/extensions/lean_values.py | test_site_styles.py -k value
 values behind values: ahead |= behind[name] - found ⇒ pass
