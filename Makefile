@@ -15,8 +15,7 @@ book: .venv/ready
 
 serve: .venv/ready
 	@test -f _build/html/index.html || $(MAKE) --no-print-directory book
-	@echo "http://127.0.0.1:$(PORT)/  (Ctrl-C stops)"
-	@$(RUN) -m http.server $(PORT) --bind 127.0.0.1 --directory _build/html
+	@$(RUN) -m website serve $(PORT)
 
 test: .venv/ready
 	$(RUN) -m pytest --nbval

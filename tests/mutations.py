@@ -1275,6 +1275,22 @@ a term is a chapter: " ".join(said[1:]), "term") ⇒ " ".join(said[1:]), "chapte
 words may be elements: (html.escape(part) for part in record) ⇒ iter(record)
 a section leads to its page: here = address if i == 0 else ⇒ here = address if True else
 
+# website/hosting.py | test_hosting.py
+short files are compressed: AT_LEAST = 1400 ⇒ AT_LEAST = 1
+fonts are compressed: (".html", ".css", ⇒ (".html", ".woff2", ".css",
+an old page stays compressed: if not holds(to, text): ⇒ if not to.exists():
+all is compressed each time: if not holds(to, text): ⇒ if True:
+compressed files of nothing stay: left.unlink() ⇒ pass
+a cut file is a fault of ours: except (OSError, EOFError): ⇒ except OSError:
+an old page is not told: if not holds(compressed_of(path), path.read_bytes()) ⇒ if False
+strangers are not told: for path in strangers ⇒ for path in ()
+compressed for whom cannot read it: if not there or "gzip" not in ⇒ if not there or "" not in
+a file from beside the folder: path.is_file() and packed.is_file() ⇒ packed.is_file()
+nobody is told that it is compressed: self.send_header("Content-Encoding", "gzip") ⇒ pass
+
+# website/editions/offer.py | test_editions.py -k stand_beside
+pages with links, compressed ones without: compress(site) ⇒ pass
+
 # website/extensions/letters.py | test_search.py -k letter
 a letter leads to its last term: first.setdefault(term.astext()[0].upper(), term["ids"][0]) ⇒
     first[term.astext()[0].upper()] = term["ids"][0]

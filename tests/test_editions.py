@@ -12,6 +12,7 @@ import pytest
 from lxml import etree
 
 import website.editions.offer
+import website.hosting
 from tests.unchecked import unchecked
 from tools.chapters import ROOT
 from transformer_book.drawings import Drawing
@@ -20,6 +21,7 @@ from website.editions.cover import cover, looks
 from website.editions.offer import offer, publish
 from website.editions.pages import Fault, book_pages
 from website.editions.press import BASE
+from website.hosting import badly_compressed
 
 LONG_CLAIM = "claim-" + "-".join(f"word{i}" for i in range(30))
 CONFIG = """title: A small book
@@ -361,7 +363,8 @@ def hrefs(page):
     return re.findall(r'href="([^"]+)"', page.read_text())
 
 
-def test_the_site_links_to_the_editions_that_stand_beside_it(shelf):
+def test_the_site_links_to_the_editions_that_stand_beside_it(shelf, monkeypatch):
+    monkeypatch.setattr(website.hosting, "AT_LEAST", 1)
     name = "the-transformer-executed"
     before = {path: path.read_text() for path in shelf.rglob("*.html")}
     offer(shelf)
@@ -376,6 +379,8 @@ def test_the_site_links_to_the_editions_that_stand_beside_it(shelf):
         assert hrefs(shelf / "intro.html") == [f"{name}.pdf", f"{name}.epub"] * 2
         assert "PDF</a> (2.0 MB) or" in text
         assert "ePub</a> (1.2 MB)." in text
+        assert len(list(shelf.rglob("*.html.gz"))) == 2
+        assert badly_compressed(shelf) == []
         assert hrefs(shelf / "chapters/one.html") == [f"../{name}.pdf", f"../{name}.epub"]
         assert all("<li>other</li></ul>" in path.read_text() for path in before)
     for path in shelf.glob(f"{name}.*"):

@@ -23,10 +23,10 @@ from transformer.multihead import record_attention
 from transformer_book.explorer.explored import from_model
 from transformer_book.translator import trained
 from transformer_book.translator.data import MAX_LEN
-from website.checks.site_check import serve
 from website.extensions.grammar_rules import english_rules
 from website.extensions.page_parts import PARTS, SITE, copy_part
 from website.extensions.translator_files import STORED, translator_words
+from website.hosting import serve
 
 KINDS = ("encoder", "decoder", "cross")
 LIMITS = {"pad": PAD_ID, "bos": BOS_ID, "eos": EOS_ID, "maxLen": MAX_LEN}

@@ -11,8 +11,9 @@ from tests.test_page_translator import copy_translator, encoded, in_pytorch
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.data.grammar.vocabularies import SOURCE_WORDS
 from transformer_book.translator import trained
-from website.checks.site_check import SCREENS, serve
+from website.checks.site_check import SCREENS
 from website.extensions.translator_files import translator_words
+from website.hosting import serve
 
 PAGE = """<!DOCTYPE html><html lang="en" data-theme="{scheme}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>Try</title>

@@ -12,7 +12,6 @@ from transformer.data.grammar.vocabularies import SOURCE_WORDS, TARGET_WORDS
 from transformer.data.tokens import SPECIALS
 from transformer_book.drawings.colours import style_sheet
 from transformer_book.translator.data import MAX_LEN
-from website.checks.site_check import serve
 from website.extensions.page_parts import (
     ELEMENTS,
     FOLDER,
@@ -24,6 +23,7 @@ from website.extensions.page_parts import (
     preloads,
 )
 from website.extensions.translator_files import EXAMPLES, STORED, translator_words
+from website.hosting import serve
 
 SETTINGS = f"""
 import sys

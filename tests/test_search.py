@@ -8,10 +8,10 @@ from docutils import nodes
 from sphinx.addnodes import glossary
 
 from website import ROOT
-from website.checks.site_check import serve
 from website.extensions.letters import add_letters
 from website.extensions.page_parts import PARTS, copy_part
 from website.extensions.search_records import FOLDER, Record, records_of, write_index
+from website.hosting import serve
 
 PAGE = """<!DOCTYPE html><html><body><nav>Not searched</nav><article class="bd-article">
 <section id="a-chapter"><h1>4. Masks<a class="headerlink" href="#">#</a></h1>

@@ -17,7 +17,7 @@ from sphinx.errors import ExtensionError
 
 from tools.chapters import NOTEBOOKS, ROOT
 from transformer_book.claims import Claim
-from website.checks.site_check import leads_on, serve
+from website.checks.site_check import leads_on
 from website.extensions import page_parts
 from website.extensions.book_site import says_nothing
 from website.extensions.bundles import (
@@ -37,6 +37,7 @@ from website.extensions.old_addresses import page_for, write_pages
 from website.extensions.theme import FOLDER_OF_THEME, NAME, own
 from website.extensions.ticks import set_ticks, typed_in
 from website.extensions.visitors import size_of
+from website.hosting import serve
 
 
 def test_a_script_that_has_changed_upstream_stops_the_build(tmp_path):

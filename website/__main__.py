@@ -2,7 +2,7 @@
 
 import sys
 
-USAGE = "usage: python -m website {check, pdf, epub, card, depths, fonts FOLDER}"
+USAGE = "usage: python -m website {check, serve PORT, pdf, epub, card, depths, fonts FOLDER}"
 
 
 def main(arguments: list[str]) -> int:
@@ -12,6 +12,11 @@ def main(arguments: list[str]) -> int:
             from website.checks.site_check import main as check
 
             return check()
+        case ["serve", port]:
+            from website.editions.offer import SITE
+            from website.hosting import serve_until_stopped
+
+            return serve_until_stopped(SITE, port)
         case ["pdf"]:
             from website.editions.pdf import publish_pdf
 

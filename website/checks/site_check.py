@@ -7,15 +7,12 @@ not set, or a picture or a fold without words; and where axe-core finds that a p
 readers out, as by too little contrast. A screen of middle width is looked at without axe-core.
 """
 
-import http.server
 import os
 import re
 import sys
-import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -35,6 +32,7 @@ from website import ROOT
 from website.browser import chromium
 from website.checks.links import dead_links
 from website.editions.offer import SITE
+from website.hosting import badly_compressed, serve
 
 Screen = tuple[int, Literal["light", "dark"]]  # its width in pixels, and its colours
 Look = tuple[Screen, str]  # at this page
@@ -56,20 +54,6 @@ BARRIERS = Path(__file__).with_name("barriers.js").read_text(encoding="utf-8")
 # What axe-core may find, with the reason: (rule, part of the element's selector). One that is found
 # nowhere any more has to go.
 KNOWN: dict[tuple[str, str], str] = {}
-
-
-def serve(folder: Path) -> tuple[http.server.ThreadingHTTPServer, str]:
-    class Quiet(http.server.SimpleHTTPRequestHandler):
-        def log_message(self, *args) -> None:
-            pass
-
-    class Server(http.server.ThreadingHTTPServer):
-        def handle_error(self, *_) -> None:
-            """Silence: a browser may leave a page before all of a file has come."""
-
-    server = Server(("127.0.0.1", 0), partial(Quiet, directory=folder))
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    return server, f"http://127.0.0.1:{server.server_port}/"
 
 
 def written_addresses(folder: Path) -> list[str]:
@@ -188,6 +172,7 @@ def main(site: Path = SITE) -> int:
     names = [path.relative_to(site).as_posix() for path in files if not leads_on(path)]
     pages = [name for name in names if not name.startswith("_static/")]
     found = written_addresses(site) + dead_links(site, config["html"]["baseurl"])
+    found += badly_compressed(site)
     server, base = serve(site)
     found += look_at_all(pages, base)
     server.shutdown()

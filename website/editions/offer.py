@@ -18,6 +18,7 @@ from playwright.sync_api import Browser
 from website import ROOT
 from website.browser import chromium
 from website.editions.pages import Fault
+from website.hosting import compress
 
 SITE = ROOT / "_build" / "html"
 NAME = "the-transformer-executed"
@@ -60,6 +61,7 @@ def offer(site: Path) -> None:
         new = linked(old, root.removeprefix("./"), sizes)
         if new != old:
             path.write_text(new, encoding="utf-8")
+    compress(site)
     if sizes and places["div"] != 1:
         n = places["div"]
         raise Fault(f'<div class="book-editions"></div> stands on {n} pages, not on one')
