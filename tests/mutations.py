@@ -1269,6 +1269,8 @@ milliseconds for seconds: float(ms) / 1000 ⇒ float(ms)
 one standard error: 3 * Math.sqrt((share ⇒ Math.sqrt((share
 
 # website/extensions/search_records.py | test_search.py
+a root is lost: "msqrt": "√" ⇒ "msqrt": ""
+indices are not set apart: "msub": " _" ⇒ "msub": "  "
 code is prose: *(".headerlink", ".cell_input", ⇒ *(".headerlink",
 a section has those inside it: "script", "style", "section", ⇒ "script", "style",
 a term is a chapter: " ".join(said[1:]), "term") ⇒ " ".join(said[1:]), "chapter")
@@ -1296,6 +1298,7 @@ a letter leads to its last term: first.setdefault(term.astext()[0].upper(), term
     first[term.astext()[0].upper()] = term["ids"][0]
 
 # website/static/search.js | test_search.py -k 'first or marked or said'
+sqrt is a word | test_search.py -k root: "√"); ⇒ "sqrt");
 names stay last: found.unshift(found.pop()); ⇒
 no word to mark on the page: address.searchParams.set("highlight", asked); ⇒
 nothing is not said: says.textContent = total ⇒ says.textContent = true

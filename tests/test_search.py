@@ -18,7 +18,7 @@ PAGE = """<!DOCTYPE html><html><body><nav>Not searched</nav><article class="bd-a
 <p class="book-head">7 claims</p><p>Why hide a word?</p>
 <section id="sec-4.2"><h2>4.2 Sure too soon</h2><p>A softmax of large scores is sure.</p>
 <div class="cell"><div class="cell_input">secret_code()</div><div class="output">printed</div></div>
-<section id="inner"><h3>An inner one</h3><p>About padding.</p></section></section></section>
+<section id="inner"><h3>An inner one</h3><p>About padding, <math><msqrt><msub><mi>d</mi><mrow><mi>k</mi></mrow></msub></msqrt><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></math>.</p></section></section></section>
 </article></body></html>"""
 GLOSSARY = """<!DOCTYPE html><html><body><article class="bd-article"><section id="glossary">
 <h1>Glossary</h1><dl class="glossary"><dt id="term-mask">mask</dt><dt id="term-2">遮</dt>
@@ -60,7 +60,7 @@ def test_a_record_is_a_section_in_its_own_words(site):
         Record(here, "4. Masks", "", "Why hide a word?", "chapter"),
         Record(f"{here}#sec-4.2", "4.2 Sure too soon", "4. Masks",
                "A softmax of large scores is sure.", "chapter"),
-        Record(f"{here}#inner", "An inner one", "4. Masks", "About padding.", "chapter"),
+        Record(f"{here}#inner", "An inner one", "4. Masks", "About padding, √d_kx_i^2.", "chapter"),
     ]  # fmt: skip
 
 
@@ -137,6 +137,11 @@ def test_a_dotted_id_is_no_error_and_what_is_found_is_marked_in_prose(asked):
 def test_a_name_that_is_written_as_code_comes_first(asked):
     page = asked("causal_mask")
     assert page.locator("h2").first.inner_text() == "In the package"
+
+
+@pytest.mark.parametrize("words", ["√d_k", "sqrt(d_k)", "SQRT d", "√d"])
+def test_a_root_is_found_as_it_is_typed(asked, words):
+    assert links(asked(words))[0][1].endswith("#inner")
 
 
 def test_what_is_nowhere_is_said(asked):

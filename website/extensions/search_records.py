@@ -28,6 +28,8 @@ NOT_SEARCHED = (
     *("h1", "h2", "h3", "h4", "script", "style", "section", "nav", "svg", "img", "summary"),
     *(".headerlink", ".cell_input", ".output", ".book-head", ".py", ".glossary"),
 )
+# What a formula's parts are called where it is one line of text, before which of its children.
+IN_A_LINE = {"msqrt": "√", "msub": " _", "msup": " ^", "msubsup": " _^", "mfrac": " /"}
 # Pagefind's own user interfaces, of which the search page needs none.
 NOT_NEEDED = "*-ui.*", "*-highlight.js", "wasm.unknown.pagefind"
 
@@ -53,6 +55,9 @@ def words_of(element: HtmlElement) -> str:
         has = name or f"contains(concat(' ', @class, ' '), ' {css[1:]} ')"
         for inner in copied.xpath(f".//*[{has}]"):
             inner.drop_tree()
+    for part in copied.iter(*IN_A_LINE):
+        for sign, child in zip(IN_A_LINE[part.tag], part, strict=False):
+            child.text = sign.strip() + (child.text or "")
     return " ".join(copied.text_content().split())
 
 

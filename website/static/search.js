@@ -11,6 +11,7 @@ const root = new URL(document.documentElement.dataset.content_root, location.hre
 const says = document.getElementById("search-says");
 const results = document.getElementById("search-results");
 const asked = new URLSearchParams(location.search).get("q")?.trim() ?? "";
+const words = asked.replace(/\bsqrt\b[\s(]*/gi, "√"); // as the records of formulas have it
 
 const make = (tag, className = "", ...inside) => {
   const element = Object.assign(document.createElement(tag), { className });
@@ -53,11 +54,11 @@ async function search() {
   const { options, search } = await import(new URL("_static/search/pagefind.js", root));
   await options({ excerptLength: 30 });
   const ask = async ([kind, title, n]) => {
-    const { results: hits } = await search(asked, { filters: { kind } });
+    const { results: hits } = await search(words, { filters: { kind } });
     return { title, n, hits, total: hits.length };
   };
   const found = await Promise.all(KINDS.map(ask));
-  if (/[_(]/.test(asked)) found.unshift(found.pop()); // a name of the package
+  if (/^[^√]*[_(]/.test(words)) found.unshift(found.pop()); // a name of the package
   const total = found.reduce((sum, { total }) => sum + total, 0);
   says.textContent = total
     ? `${total} ${total === 1 ? "place" : "places"} with “${asked}”.`
