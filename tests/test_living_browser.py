@@ -1,5 +1,7 @@
 """The living figures as readers meet them: on a wide light screen and on a narrow dark one."""
 
+import re
+
 import pytest
 import torch
 
@@ -576,6 +578,29 @@ def test_cuts_are_drawn_where_there_are_any(opened):
     press(page, "head’s weight", *["ArrowRight"] * 10)
     assert drawn() == {}
     assert words(page).count("no cut at all") == 2
+
+
+@pytest.mark.parametrize("turns", [[], ["ArrowLeft"], ["ArrowLeft"] * 7, ["End"], ["Home"]])
+def test_a_drawn_cut_has_dog_on_one_side_and_cat_on_the_other(opened, turns):
+    page = opened("heads")
+    press(page, "head 2", *turns)
+    halves = page.locator("svg rect[width='10']").evaluate_all(
+        "all => all.map(e => [e.x.baseVal.value, e.y.baseVal.value + 6, e.getAttribute('fill')])"
+    )
+    left, right = halves[::2], halves[1::2]
+    assert len({(a[2], b[2]) for a, b in zip(left, right, strict=True)}) == 4
+    paths = page.locator("svg path[stroke='var(--loss-line)'][stroke-width='2.5']").evaluate_all(
+        "all => all.map(e => [e.getAttribute('stroke-dasharray'), e.getAttribute('d')])"
+    )
+    cuts = [(dash, *map(float, re.findall(r"[\d.]+", d))) for dash, d in paths]
+    cuts = [each for each in cuts if each[2] < 250]  # the key is below the square
+    assert len(cuts) == (2 if turns else 1)
+    for dash, x, y, u, v in cuts:
+        sides = {"var(--value)": set(), "var(--plain)": set()}
+        for (_, _, first), (at, height, second) in zip(left, right, strict=True):
+            side = (u - x) * (height - y) - (v - y) * (at - x)
+            sides[second if dash else first].add(side > 0)
+        assert sorted(map(list, sides.values())) == [[False], [True]]
 
 
 def test_no_word_of_the_square_stands_over_another(opened):

@@ -7,7 +7,7 @@ import re
 import pytest
 import torch
 
-from tests.living import run_cells, served
+from tests.living import ONE_OR_TWO, run_cells, served
 from transformer.attention import masked_softmax
 from transformer.decoding import beam_search
 from transformer.decoding.search import keep_top_k, keep_top_p
@@ -140,11 +140,6 @@ def test_clocks_and_arrows_are_the_packages(call, chosen):
         added = (pairs[0] + table[m]) @ (pairs[1] + table[n])
         assert found["added"] == pytest.approx(added.item(), abs=1e-5)
         same(found["query"], q[2 * chosen : 2 * chosen + 2], 1e-5)
-
-
-SHARES = range(0, 101, 5)
-ONE_OR_TWO = [{"two": False, "a": a, "b": a} for a in SHARES]
-ONE_OR_TWO += [{"two": True, "a": a, "b": b} for a, b in itertools.product(SHARES, SHARES)]
 
 
 def by_package(state, words, value_of):

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.living import served
+from tests.living import ONE_OR_TWO, served
 from website.extensions.living_files import thread
 
 CAUSAL = "1000110011101111"
@@ -518,14 +518,11 @@ def brought(state, first, second):
 
 
 def test_what_is_said_about_heads_is_true_in_every_setting(page):
-    shares = range(0, 101, 5)
-    states = [{"two": False, "a": a, "b": a} for a in shares]
-    states += [{"two": True, "a": a, "b": b} for a, b in itertools.product(shares, shares)]
-    cuts = call(page, "looks.js", "cuts", [(state,) for state in states])
+    cuts = call(page, "looks.js", "cuts", [(state,) for state in ONE_OR_TWO])
     [sure] = call(page, "looks.js", "cuts", [({"two": True, "a": 100, "b": 0},)])
     assert [each["far"] for each in sure] == [0.5, 0.5]
     cases = set()
-    told = say(page, "heads.js", ["checkNever", "checkBend", "said"], states)
+    told = say(page, "heads.js", ["checkNever", "checkBend", "said"], ONE_OR_TWO)
     for (state, never, bend, said), both in zip(told, cuts, strict=True):
         a, two, differ = state["a"], state["two"], state["a"] != state["b"]
         named = [name for name, each in zip(("first", "second"), both, strict=True) if each["far"]]
