@@ -20,7 +20,10 @@ from website.hosting import serve
 
 SOURCE = SITE / "living"
 FIGURES = {"query": 3, "scaling": 4, "mask": 4, "clocks": 6, "beams": 10, "sampling": 10}
-FIGURES |= {"roofline": 13, "depth": 7}
+FIGURES |= {"roofline": 13, "depth": 7, "heads": 5}
+SHARES = range(0, 101, 5)  # what the sliders of chapter 5's figure can be set to
+ONE_OR_TWO = [{"two": False, "a": a, "b": a} for a in SHARES]
+ONE_OR_TWO += [{"two": True, "a": a, "b": b} for a in SHARES for b in SHARES]
 PAGE = """<!DOCTYPE html><html lang="en" data-theme="{scheme}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>A figure</title>
 <link rel="icon" href="data:,"><link rel="stylesheet" href="living/living.css"></head>

@@ -1262,6 +1262,29 @@ one of three is enough: arriving.every((ratio) => ratio > 0.1 ⇒ arriving.some(
 the row of one layer more: [n - 1] ⇒ [n]
 norm without addition is both: norm ? "norm_only" ⇒ norm ? "post"
 
+# website/parts/living/looks.js | test_living_numbers.py -k packages_layer
+the second head looks as the first: (two ? b : a) / 100 ⇒ a / 100
+both columns are dog's: noun === NOUNS[column] ⇒ noun === NOUNS[0]
+a cut beyond the sentences | test_living_numbers.py -k straight_cut:
+    Math.min(1, Math.max(0, -(px * dx + py * dy) / long)) ⇒ -(px * dx + py * dy) / long
+the first noun is always asked for | test_living_numbers.py -k straight_cut:
+    nouns[which] === "dog" ⇒ nouns[0] === "dog"
+
+# website/parts/living/heads.js | test_living_words.py -k heads
+both are one of both: first > 0 !== second > 0 ⇒ first > 0 || second > 0
+the farther for the nearer: Math.min(first, second) ⇒ Math.max(first, second)
+a noun without weight takes turns: a % 100 ? ⇒ a ?
+head 2 cannot be turned | test_living_browser.py -k one_look:
+    now.two = now.b !== now.a ⇒ now.two = false
+one head has two looks | test_living_browser.py -k one_look:
+    if (!now.two) now.b = now.a ⇒ if (!now.two) now.a = now.b
+
+# website/parts/living/cuts.js | test_living_browser.py -k cuts_are_drawn
+bends where no map helps: else if (!hidden(state)) bends ⇒ else bends
+a cut lies askew | test_living_browser.py -k drawn_cut: u - reach * y ⇒ u - reach * x
+first is second | test_living_browser.py -k drawn_cut: nouns.forEach((noun, i) => ⇒
+    nouns.toReversed().forEach((noun, i) =>
+
 # website/extensions/living_files.py | test_living.py -k threads
 milliseconds for seconds: float(ms) / 1000 ⇒ float(ms)
 

@@ -37,8 +37,8 @@ def test_every_claim_is_one_that_the_chapter_makes(name, chapter):
 
 
 def test_every_figure_can_be_asked_for():
-    listed = re.search(r"const NAMES = (\[.*?\]);", text_of("figures.js"))[1]
-    assert sorted(json.loads(listed)) == sorted(FIGURES)
+    listed = re.search(r"const NAMES = \[(.*?)\];", text_of("figures.js"), re.DOTALL)[1]
+    assert sorted(re.findall(r'"(\w+)"', listed)) == sorted(FIGURES)
     assert all((SOURCE / f"{name}.js").exists() for name in FIGURES)
 
 

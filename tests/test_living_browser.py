@@ -1,5 +1,7 @@
 """The living figures as readers meet them: on a wide light screen and on a narrow dark one."""
 
+import re
+
 import pytest
 import torch
 
@@ -19,6 +21,8 @@ FIRST = {  # what each figure shows at first, as its chapter printed or drew it
     "sampling": ["28", "24", "20", "16", "12", "28.0", "24.0", "20.0", "16.0", "12.0"],
     "roofline": ["fetching", "multiplying", "4096", "small dots: measured, as in Figure 13.3"],
     "depth": ["16 times", "sublayer", "+", "norm", "10⁻¹²", "10⁶", "1", "8", "32"],
+    "heads": ["one head", "70", "30", "0.70", "0.30", "dog … dog", "cat … cat", "a straight cut",
+              "no straight cut, only bends (dotted)"],
 }  # fmt: skip
 BREAKS = {  # by keyboard: a control, the keys, which tick turns, and what it then says
     "query": [
@@ -54,6 +58,11 @@ BREAKS = {  # by keyboard: a control, the keys, which tick turns, and what it th
         ("checkbox", "add", ["Space"], 0, "In all three the four words are nearly one."),
         ("checkbox", "norm", ["Space"], 1, "8 layers with addition change the gradient"),
         ("slider", "layers", ["End"], 0, "32 layers of Add & Norm: words and gradients"),
+    ],
+    "heads": [
+        ("slider", "head 2", ["ArrowLeft"], 0, "No sentence is nearer to one than 0.03 (with"),
+        ("slider", "head’s weight", ["ArrowLeft"] * 4, 1, "dog … cat and cat … dog are in one"),
+        ("slider", "head’s weight", ["End"], 1, "dog … cat and dog … dog are in one place"),
     ],
 }
 CONTRAST = """section => {
@@ -254,6 +263,11 @@ WALK = f"""slider => {{
     }}
     return [Number(slider.max) + 1, seen.size, wrong];
 }}"""
+
+TURN = """(slider, value) => {
+    slider.value = value;
+    slider.dispatchEvent(new Event('input', { bubbles: true }));
+}"""
 
 
 @pytest.mark.parametrize("name", [name for name in FIGURES if name != "mask"])
@@ -517,6 +531,85 @@ def test_each_half_of_add_and_norm_is_drawn_and_has_its_own_colour(opened):
     assert "2 times" in words(page)
     assert ticks(page) == ["true", "true"]
     wait_for(page, "✓ Every claim holds. 1 plain layer, three new stacks: the own parts of")
+
+
+def weights(page):
+    sliders = page.get_by_role("slider")
+    return sliders.evaluate_all("all => all.map(e => parseInt(e.ariaValueText ?? ''))")
+
+
+def test_one_head_has_one_look_and_turning_the_second_cuts_it(opened):
+    page = opened("heads")
+    cut = control(page, "checkbox", "cut the head in two")
+    press(page, "head’s weight", "ArrowLeft")
+    assert weights(page) == [65, 65]
+    press(page, "head 2", *["ArrowLeft"] * 3)
+    assert cut.is_checked()
+    assert weights(page) == [65, 50]
+    press(page, "head 1", "ArrowLeft")
+    assert weights(page) == [60, 50]
+    assert {"head 1", "head 2", "0.60", "0.50"} < set(words(page))
+    cut.uncheck()
+    assert weights(page) == [60, 60]
+    assert "one head" in words(page)
+    cut.check()  # two heads that look alike see what one has seen
+    assert weights(page) == [60, 60]
+    assert ticks(page) == ["true", "true"]
+    wait_for(page, "Two heads, 60 % and 60 % on the first noun")
+
+
+def test_cuts_are_drawn_where_there_are_any(opened):
+    page = opened("heads")
+
+    def drawn():
+        paths = page.locator("svg path[stroke='var(--loss-line)']")
+        all_ = paths.evaluate_all("all => all.map(e => e.getAttribute('stroke-dasharray'))")
+        return {dash: all_.count(dash) for dash in {*all_}}
+
+    bends, solid, dashed = {"1 4": 3}, {None: 2}, {"7 5": 2}  # straight ones stand in the key, too
+    assert drawn() == bends | solid
+    press(page, "head’s weight", *["ArrowLeft"] * 8)
+    assert drawn() == bends | dashed
+    press(page, "head’s weight", "Home")
+    assert drawn() == dashed
+    press(page, "head 2", "End")
+    assert drawn() == solid | dashed
+    control(page, "checkbox", "cut the head in two").uncheck()
+    press(page, "head’s weight", *["ArrowRight"] * 10)
+    assert drawn() == {}
+    assert words(page).count("no cut at all") == 2
+
+
+@pytest.mark.parametrize("turns", [[], ["ArrowLeft"], ["ArrowLeft"] * 7, ["End"], ["Home"]])
+def test_a_drawn_cut_has_dog_on_one_side_and_cat_on_the_other(opened, turns):
+    page = opened("heads")
+    press(page, "head 2", *turns)
+    halves = page.locator("svg rect[width='10']").evaluate_all(
+        "all => all.map(e => [e.x.baseVal.value, e.y.baseVal.value + 6, e.getAttribute('fill')])"
+    )
+    left, right = halves[::2], halves[1::2]
+    assert len({(a[2], b[2]) for a, b in zip(left, right, strict=True)}) == 4
+    paths = page.locator("svg path[stroke='var(--loss-line)'][stroke-width='2.5']").evaluate_all(
+        "all => all.map(e => [e.getAttribute('stroke-dasharray'), e.getAttribute('d')])"
+    )
+    cuts = [(dash, *map(float, re.findall(r"[\d.]+", d))) for dash, d in paths]
+    cuts = [each for each in cuts if each[2] < 250]  # the key is below the square
+    assert len(cuts) == (2 if turns else 1)
+    for dash, x, y, u, v in cuts:
+        sides = {"var(--value)": set(), "var(--plain)": set()}
+        for (_, _, first), (at, height, second) in zip(left, right, strict=True):
+            side = (u - x) * (height - y) - (v - y) * (at - x)
+            sides[second if dash else first].add(side > 0)
+        assert sorted(map(list, sides.values())) == [[False], [True]]
+
+
+def test_no_word_of_the_square_stands_over_another(opened):
+    page = opened("heads")
+    control(page, "checkbox", "cut the head in two").check()
+    first, second = (page.get_by_role("slider").nth(i) for i in (0, 1))
+    for share in range(0, 21, 2):
+        first.evaluate(TURN, share)
+        assert second.evaluate(WALK)[2] == []
 
 
 def test_a_length_penalty_is_seen_to_help(opened):

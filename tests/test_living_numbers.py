@@ -7,11 +7,12 @@ import re
 import pytest
 import torch
 
-from tests.living import run_cells, served
+from tests.living import ONE_OR_TWO, run_cells, served
 from transformer.attention import masked_softmax
 from transformer.decoding import beam_search
 from transformer.decoding.search import keep_top_k, keep_top_p
 from transformer.masks import causal_mask
+from transformer.multihead import MultiHeadAttention
 from transformer.positional import RotaryPositions, sinusoidal_encoding
 from transformer_book import close
 from website.extensions.living_files import thread
@@ -139,6 +140,57 @@ def test_clocks_and_arrows_are_the_packages(call, chosen):
         added = (pairs[0] + table[m]) @ (pairs[1] + table[n])
         assert found["added"] == pytest.approx(added.item(), abs=1e-5)
         same(found["query"], q[2 * chosen : 2 * chosen + 2], 1e-5)
+
+
+def by_package(state, words, value_of):
+    """What *sees* gets from the package's layer, whose matrices change nothing."""
+    n_heads = 1 + state["two"]
+    layer = MultiHeadAttention(2, n_heads, bias=False)
+    for linear in (layer.W_q, layer.W_k, layer.W_v, layer.W_o):
+        torch.nn.init.eye_(linear.weight)
+    nouns = torch.tensor([[False, True, False, False, True]])
+    shares = torch.tensor([state["a"], state["b"]]) / 100
+    keys = torch.zeros(1, 5, 2)  # of both nouns, the first one's score decides how they share
+    keys[0, 1] = shares.logit(1e-7) * math.sqrt(2 / n_heads)
+    keys[0, 1, n_heads:] = 0
+    values = torch.tensor([[value_of[word] for word in words]])
+    with torch.no_grad():
+        return layer(torch.ones(1, 1, 2), keys, values, nouns)[0, 0]
+
+
+def test_one_head_or_two_bring_what_the_packages_layer_brings(call):
+    value_of = run_cells(5, "numbers-average")["value_of"]
+    sentences = call("looks.js", "SENTENCES")
+    assert sorted(map(tuple, sentences)) == sorted(itertools.product(("cat", "dog"), repeat=2))
+    asked = list(itertools.product(ONE_OR_TWO[::4], sentences))
+    found = call("looks.js", "place", asked)
+    expected = [
+        by_package(state, ["the", first, "sees", "the", second], value_of)
+        for state, (first, second) in asked
+    ]
+    same(found, torch.stack(expected), 1e-5)
+
+
+def test_a_straight_cut_is_the_one_that_keeps_farthest_from_all_sentences(call):
+    sentences = call("looks.js", "SENTENCES")
+    asked = list(itertools.product(ONE_OR_TWO, sentences))
+    places = torch.tensor(call("looks.js", "place", asked)).unflatten(0, (-1, 4))
+    angles = torch.arange(7200) * 2 * math.pi / 7200
+    ways = torch.stack([angles.cos(), angles.sin()])
+    found = call("looks.js", "cuts", [(state,) for state in ONE_OR_TWO])
+    for state, points, both in zip(ONE_OR_TWO, places, found, strict=True):
+        differ, a = state["a"] != state["b"], state["a"]
+        assert [each["far"] > 0 for each in both] == [differ or a > 50, differ or a < 50]
+        for which, each in enumerate(both):
+            dog = torch.tensor([nouns[which] == "dog" for nouns in sentences])
+            along = points @ ways
+            best = (along[dog].amin(dim=0) - along[~dog].amax(dim=0)).max().item() / 2
+            assert each["far"] == pytest.approx(max(best, 0), abs=1e-3)
+            if each["far"]:
+                towards = torch.tensor(each["towards"])
+                side = (points - 0.5) @ (towards / towards.norm())
+                assert side[dog].min().item() == pytest.approx(each["far"], abs=1e-6)
+                assert side[~dog].max().item() == pytest.approx(-each["far"], abs=1e-6)
 
 
 def test_a_product_takes_what_equation_13_2_says(call):

@@ -1,4 +1,4 @@
-"""What six living figures say is true in every setting; and their numbers fit together."""
+"""What seven living figures say is true in every setting; and their numbers fit together."""
 
 import itertools
 import math
@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from tests.living import served
+from tests.living import ONE_OR_TWO, served
 from website.extensions.living_files import thread
 
 CAUSAL = "1000110011101111"
@@ -506,3 +506,71 @@ def test_what_is_said_about_a_stack_is_true_in_every_setting(page):
     assert ("plain", False, False, " It fades in all three.") in cases
     assert ("norm_only", False, True, "") in cases
     assert ("norm_only", False, False, " The three differ.") in cases
+
+
+def brought(state, first, second):
+    """The numbers of the columns dog and cat, in hundredths."""
+    looks = (state["a"], 100 - state["a"]), (state["b"], 100 - state["b"])
+    return tuple(
+        sum(w for w, noun in zip(look, (first, second), strict=True) if noun == column)
+        for look, column in zip(looks, ("dog", "cat"), strict=True)
+    )
+
+
+def test_what_is_said_about_heads_is_true_in_every_setting(page):
+    cuts = call(page, "looks.js", "cuts", [(state,) for state in ONE_OR_TWO])
+    [sure] = call(page, "looks.js", "cuts", [({"two": True, "a": 100, "b": 0},)])
+    assert [each["far"] for each in sure] == [0.5, 0.5]
+    cases = set()
+    told = say(page, "heads.js", ["checkNever", "checkBend", "said"], ONE_OR_TWO)
+    for (state, never, bend, said), both in zip(told, cuts, strict=True):
+        a, two, differ = state["a"], state["two"], state["a"] != state["b"]
+        named = [name for name, each in zip(("first", "second"), both, strict=True) if each["far"]]
+        assert never["text"] == (
+            f"from {'two heads’ ' if two else ''}shares of two nouns "
+            "linear maps name the first or the second, never both"
+        )
+        assert never["holds"] == (len(named) == 1)
+        words, alike, _ = never["because"].partition(" Both heads look alike, as one would.")
+        assert bool(alike) == (two and not differ)
+        if len(named) == 2:
+            assert differ
+            far = re.search(
+                r"nearer to one than ([\d.]+) \(with a noun for each head, 0.50", words
+            )[1]
+            assert is_shown(far, min(each["far"] for each in both))
+            assert words.startswith("The two looks differ, so each noun has a straight cut. No ")
+        elif named:
+            (lost,) = {"first", "second"} - {*named}
+            assert words.startswith(
+                f"One straight cut names the {named[0]} noun. The {lost} has none, because "
+            )
+            weight = a if lost == "first" else 100 - a
+            assert words.endswith("it has no weight at all.") == (weight == 0)
+            assert words.endswith("take turns along the line.") == (weight > 0)
+        else:
+            assert words.startswith("Neither: dog … cat and cat … dog are in one place, so no cut")
+            assert brought(state, "dog", "cat") == brought(state, "cat", "dog")
+        who = "two heads read by a hidden layer name two" if two else ""
+        assert bend["text"] == f"{who or 'one head read by a hidden layer names two'} nouns"
+        places = {
+            nouns: brought(state, *nouns) for nouns in itertools.product(("dog", "cat"), repeat=2)
+        }
+        assert bend["holds"] == (len({*places.values()}) == 4)
+        other = re.match(r"dog … cat and (\w+) … (\w+) are in one place, and no", bend["because"])
+        assert bool(other) != bend["holds"]
+        if other:
+            assert other.groups() != ("dog", "cat")
+            assert places[other.groups()] == places["dog", "cat"]
+        assert bend["because"].startswith("No bend is needed here") == (len(named) == 2)
+        of = "Two heads, {a} % and {b} %" if two else "One head, {a} %"
+        numbers = "dog … cat gives {:.2f} and {:.2f}, cat … dog gives {:.2f} and {:.2f}.".format(
+            *(n / 100 for nouns in (("dog", "cat"), ("cat", "dog")) for n in places[nouns])
+        )
+        assert said.replace("\xa0", " ") == f"{of.format(**state)} on the first noun: {numbers}"
+        cases.add((two, never["holds"], bend["holds"]))
+    assert cases == {
+        *((two, *each) for two in (False, True) for each in ((True, True), (True, False))),
+        *((two, False, False) for two in (False, True)),
+        (True, False, True),
+    }
