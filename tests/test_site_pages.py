@@ -148,7 +148,7 @@ NOTEBOOK = {
 }
 INDEX = """# A
 
-First words.
+First *words*.
 
 **The question.** Is it [told](#b2)?
 
@@ -220,7 +220,8 @@ def test_a_page_has_one_style_sheet_one_script_one_viewport_and_the_scheme_comes
         sheets = page.xpath("//link[@rel='stylesheet']/@href")
         assert [sheet.partition("?")[0] for sheet in sheets] == ["_static/site.css"]
         fonts = page.xpath("//link[@rel='preload'][@as='font'][@crossorigin]/@href")
-        assert fonts == [f"_static/fonts/{font}.woff2" for font in ("serif-bold", "serif")]
+        wanted = ("serif-bold", "serif", *(["serif-italic"] if name == "index" else []))
+        assert fonts == [f"_static/fonts/{font}.woff2" for font in wanted]
         loaded = [script.partition("?")[0] for script in page.xpath("//script/@src")]
         search = ["_static/search.js"]
         assert loaded == ["_static/site.js", *(search if name == "search" else [])]
@@ -229,7 +230,7 @@ def test_a_page_has_one_style_sheet_one_script_one_viewport_and_the_scheme_comes
         assert len(page.xpath("//meta[@name='viewport']")) == 1
         first, *_ = heads = page.xpath("//head/script | //head/link | //head/style")
         assert "dataset.theme" in first.text
-        assert heads[5].text == ".x { a: b }"  # a part's room, right after sheet, fonts and script
+        assert heads[3 + len(fonts)].text == ".x { a: b }"  # a part's room, right after sheet, fonts and script
 
 
 def test_a_title_says_a_name_once(built):
