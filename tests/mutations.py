@@ -1107,6 +1107,12 @@ nothing behind a class: ahead += { ⇒ {
 all is kept: for name in texts.keys() - kept: ⇒ for name in ():
 
 # website/extensions/visitors.py | test_site_pages.py
+each word of code has an element | test_site_pages.py -k words_of_code:
+    (nodes.literal, visit_words_of_code, ⇒ (nodes.literal, nothing,
+each bracket of a signature has one | test_site_pages.py -k words_of_code:
+    (desc_sig_name, desc_sig_punctuation, ⇒ (desc_sig_name,
+each word of a signature has one | test_site_pages.py -k words_of_code:
+    (desc_signature, visit_words_of_code, ⇒ (desc_sig_space, nothing,
 any fold goes on: if cell["prompt_show"] == f"{before['prompt_show']}, continued": ⇒
     if cell["prompt_show"].endswith(", continued"):
 what goes on comes first: before.extend(cell.children) ⇒ before.children[:0] = cell.children

@@ -180,6 +180,11 @@ attention
 ```{bibliography}
 :all:
 ```
+
+Call `f (1)`.
+
+```{py:function} f(x: list[int], y=1)
+```
 """
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="525" height="168"></svg>'
 
@@ -231,6 +236,15 @@ def test_a_page_has_one_style_sheet_one_script_one_viewport_and_the_scheme_comes
         first, *_ = heads = page.xpath("//head/script | //head/link | //head/style")
         assert "dataset.theme" in first.text
         assert heads[3 + len(fonts)].text == ".x { a: b }"  # a part's room, right after sheet, fonts and script
+
+
+def test_words_of_code_have_elements_only_where_they_look_otherwise(built):
+    (code,) = built["index"].xpath("//article//p/code")
+    assert (code.text, len(code)) == ("f (1)", 0)
+    (signature,) = built["index"].xpath("//dt[contains(@class, 'sig')]")
+    assert "".join(signature.itertext()).strip().startswith("f(x: list[int], y=1)")
+    kinds = {element.get("class") for element in signature.iter("span")}
+    assert kinds == {"sig-name descname", "sig-paren", "o", "default_value"}
 
 
 def test_a_title_says_a_name_once(built):
@@ -297,7 +311,7 @@ def test_a_fold_that_goes_on_is_one(built):
 
 def test_chinese_is_called_chinese_and_an_empty_head_heads_nothing(built):
     page = built["index"]
-    assert [term.get("lang") for term in page.xpath("//dt")] == [None, "zh-Hans"]
+    assert [term.get("lang") for term in page.xpath("//dt[not(@class)]")] == [None, "zh-Hans"]
     first, second = page.xpath("//thead/tr/*")
     assert (first.tag, second.tag) == ("td", "th")
     assert [cell.tag for cell in page.xpath("//tbody/tr/*")] == ["td", "td"]
@@ -316,6 +330,8 @@ def test_entries_of_the_bibliography_stand_in_one_list_without_deprecated_roles(
 
 def test_the_description_is_the_pages_own(built):
     path = "//meta[@name='description' or @property='og:description']/@content"
+    (said,) = built["search"].xpath("//meta[@name='description']/@content")
+    assert said.startswith("Search the chapters")
     assert built["index"].xpath(path) == ["Is it told?"] * 2
 
 

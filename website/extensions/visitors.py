@@ -26,7 +26,7 @@ from pygments.token import (
     Text,
     Whitespace,
 )
-from sphinx.addnodes import desc_sig_space
+from sphinx.addnodes import desc_sig_name, desc_sig_punctuation, desc_sig_space, desc_signature
 from sphinx.application import Sphinx
 from sphinx.highlighting import PygmentsBridge
 from sphinx.transforms.post_transforms import SphinxPostTransform
@@ -129,6 +129,17 @@ def nothing(translator: HTML5Translator, node: nodes.Element) -> None:
     """No tag; what is inside is written all the same."""
 
 
+def visit_words_of_code(translator: HTML5Translator, node: nodes.Element) -> None:
+    """A name in the text, or a signature: its words need no elements of their own."""
+    getattr(type(translator), f"visit_{type(node).__name__}")(translator, node)
+    translator.protect_literal_text = 0
+
+
+def depart_words_of_code(translator: HTML5Translator, node: nodes.Element) -> None:
+    getattr(type(translator), f"depart_{type(node).__name__}")(translator, node)
+    translator.protect_literal_text = 0
+
+
 class FoldsThatGoOn(SphinxPostTransform):
     """What "…, continued" folds goes into the fold before it, where that is called "…"."""
 
@@ -185,7 +196,12 @@ def setup(app: Sphinx) -> dict[str, bool]:
     for node, visit, depart in (
         (nodes.image, visit_image, nothing),
         (nodes.literal_block, visit_code, None),
-        (desc_sig_space, nothing, nothing),  # a space in a signature needs no colour
+        (nodes.literal, visit_words_of_code, depart_words_of_code),
+        (desc_signature, visit_words_of_code, depart_words_of_code),
+        *(
+            (part, nothing, nothing)
+            for part in (desc_sig_name, desc_sig_punctuation, desc_sig_space)
+        ),
         (nodes.citation, visit_citation, None),
         (nodes.table, visit_table, None),
         (nodes.entry, visit_entry, None),
