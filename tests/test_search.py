@@ -18,7 +18,9 @@ PAGE = """<!DOCTYPE html><html><body><nav>Not searched</nav><article class="bd-a
 <p class="book-head">7 claims</p><p>Why hide a word?</p>
 <section id="sec-4.2"><h2>4.2 Sure too soon</h2><p>A softmax of large scores is sure.</p>
 <div class="cell"><div class="cell_input">secret_code()</div><div class="output">printed</div></div>
-<section id="inner"><h3>An inner one</h3><p>About padding, <math><msqrt><msub><mi>d</mi><mrow><mi>k</mi></mrow></msub></msqrt><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></math>.</p></section></section></section>
+<section id="inner"><h3>An inner one</h3><p>About padding,
+<math><msqrt><msub><mi>d</mi><mrow><mi>k</mi></mrow></msub></msqrt
+><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></math>.</p></section></section></section>
 </article></body></html>"""
 GLOSSARY = """<!DOCTYPE html><html><body><article class="bd-article"><section id="glossary">
 <h1>Glossary</h1><dl class="glossary"><dt id="term-mask">mask</dt><dt id="term-2">遮</dt>

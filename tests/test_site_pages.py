@@ -235,7 +235,7 @@ def test_a_page_has_one_style_sheet_one_script_one_viewport_and_the_scheme_comes
         assert len(page.xpath("//meta[@name='viewport']")) == 1
         first, *_ = heads = page.xpath("//head/script | //head/link | //head/style")
         assert "dataset.theme" in first.text
-        assert heads[3 + len(fonts)].text == ".x { a: b }"  # a part's room, right after sheet, fonts and script
+        assert heads[3 + len(fonts)].text == ".x { a: b }"  # a part's room
 
 
 def test_words_of_code_have_elements_only_where_they_look_otherwise(built):
