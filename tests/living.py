@@ -20,7 +20,7 @@ from website.hosting import serve
 
 SOURCE = SITE / "living"
 FIGURES = {"query": 3, "scaling": 4, "mask": 4, "clocks": 6, "beams": 10, "sampling": 10}
-FIGURES |= {"roofline": 13, "depth": 7}
+FIGURES |= {"roofline": 13, "depth": 7, "rates": 9}
 PAGE = """<!DOCTYPE html><html lang="en" data-theme="{scheme}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>A figure</title>
 <link rel="icon" href="data:,"><link rel="stylesheet" href="living/living.css"></head>

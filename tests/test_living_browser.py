@@ -19,6 +19,8 @@ FIRST = {  # what each figure shows at first, as its chapter printed or drew it
     "sampling": ["28", "24", "20", "16", "12", "28.0", "24.0", "20.0", "16.0", "12.0"],
     "roofline": ["fetching", "multiplying", "4096", "small dots: measured, as in Figure 13.3"],
     "depth": ["16 times", "sublayer", "+", "norm", "10⁻¹²", "10⁶", "1", "8", "32"],
+    "rates": ["the rate of each step", "up to 0.008", "the losses of three runs", "step 100",
+              "2", "6", "100", "healthy", "shaded: lower than the counting model’s 3.40"],
 }  # fmt: skip
 BREAKS = {  # by keyboard: a control, the keys, which tick turns, and what it then says
     "query": [
@@ -54,6 +56,12 @@ BREAKS = {  # by keyboard: a control, the keys, which tick turns, and what it th
         ("checkbox", "add", ["Space"], 0, "In all three the four words are nearly one."),
         ("checkbox", "norm", ["Space"], 1, "8 layers with addition change the gradient"),
         ("slider", "layers", ["End"], 0, "32 layers of Add & Norm: words and gradients"),
+    ],
+    "rates": [
+        ("slider", "highest rate", ["End"], 0, "Above log V = 5.76 they're sure and wrong."),
+        ("slider", "highest rate", ["Home"], 0, "The steps are too short: 0.016 is best"),
+        ("slider", "highest rate", ["ArrowRight"] * 2, 1, "though they have learned, too."),
+        ("slider", "warm-up", ["End"], 0, "pre-LN learns with 100 steps of warm-up at rate"),
     ],
 }
 CONTRAST = """section => {
@@ -517,6 +525,63 @@ def test_each_half_of_add_and_norm_is_drawn_and_has_its_own_colour(opened):
     assert "2 times" in words(page)
     assert ticks(page) == ["true", "true"]
     wait_for(page, "✓ Every claim holds. 1 plain layer, three new stacks: the own parts of")
+
+
+def test_the_runs_are_drawn_where_they_end(opened):
+    page = opened("rates")
+    dots = page.locator("svg circle[r='4']")
+    stripe = page.locator("svg rect").last  # what is shaded below the counting model's loss
+    stripe_top = float(stripe.get_attribute("y"))
+    log_v = page.locator("svg path[stroke-dasharray='4 3']").last.get_attribute("d")
+    log_v_at = float(log_v.split()[-1])
+    seen = {}
+    for norm, keys, where in (
+        ("pre", [], "learned"),
+        ("pre", ["Home"], "between"),
+        ("pre", ["End"], "above"),
+        ("post", ["End"], "above"),
+        ("post", ["ArrowLeft"], "between"),
+    ):
+        control(page, "combobox", "norms").select_option(norm)
+        for key in keys:
+            press(page, "highest rate", key)
+        heights = dots.evaluate_all("all => all.map(e => Number(e.getAttribute('cy')))")
+        assert len(heights) == 3
+        assert where != "above" or len(set(heights)) == 3
+        for height in heights:
+            there = (
+                "above" if height < log_v_at else "between" if height < stripe_top else "learned"
+            )
+            assert there == where
+        colours = dots.evaluate_all("all => all.map(e => e.getAttribute('fill'))")
+        seen.setdefault(norm, set()).update(colours)
+    assert seen["pre"].isdisjoint(seen["post"])
+    assert [len(each) for each in seen.values()] == [1, 1]
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_no_word_of_the_rates_stands_over_another(opened, norm):
+    page = opened("rates")
+    control(page, "combobox", "norms").select_option(norm)
+    for keys in (["Home"], *[["ArrowRight"]] * 3):
+        press(page, "steps of warm-up", *keys)
+        _, different, wrong = control(page, "slider", "highest rate").evaluate(WALK)
+        assert (different, wrong) == (9, [])
+
+
+def test_without_warm_up_nothing_is_compared(opened):
+    page = opened("rates")
+    press(page, "steps of warm-up", "Home")
+    assert ticks(page) == ["true", "null"]
+    wait_for(page, "○ The second claim is not tested. All 100 steps have the rate 0.008. On av")
+    lines = page.locator("svg path[fill='none']").evaluate_all(
+        "all => all.map(e => [e.getAttribute('stroke'), e.getAttribute('d')])"
+    )
+    drawn = [
+        {d for stroke, d in lines if stroke == look}
+        for look in ("var(--faint)", "var(--memory-line)")
+    ]
+    assert drawn[0] == drawn[1] != set()  # each coloured line lies on its grey one
 
 
 def test_a_length_penalty_is_seen_to_help(opened):

@@ -1,7 +1,17 @@
 // Puts each living figure of the page where the page asks for it:
 // <div class="book-living" data-figure="query"><p>what stands there without scripts</p></div>
 
-const NAMES = ["query", "scaling", "mask", "clocks", "beams", "sampling", "roofline", "depth"];
+const NAMES = [
+  "query",
+  "scaling",
+  "mask",
+  "clocks",
+  "beams",
+  "sampling",
+  "roofline",
+  "depth",
+  "rates",
+];
 
 async function replace(host) {
   const name = host.dataset.figure;
