@@ -1291,6 +1291,29 @@ a cut lies askew | test_living_browser.py -k drawn_cut: u - reach * y ⇒ u - re
 first is second | test_living_browser.py -k drawn_cut: nouns.forEach((noun, i) => ⇒
     nouns.toReversed().forEach((noun, i) =>
 
+# website/parts/living/runs.js | test_living_words.py -k runs
+the end is the last ten steps: (means.at(-1) + means.at(-2)) / 2 ⇒ means.at(-1)
+two of three are enough: ends(state).every((end) => end < COUNTING) ⇒
+    ends(state).filter((end) => end < COUNTING).length > 1
+the next rate's runs: + RATES.indexOf(rate)); ⇒ + (RATES.indexOf(rate) + 1) % RATES.length);
+the highest is the best: all.indexOf(Math.min(...all)) ⇒ all.indexOf(Math.max(...all))
+it rises on and on | test_living_numbers.py -k rises:
+    Math.min(n / Math.max(warmUp, 1), 1) ⇒ (n / Math.max(warmUp, 1))
+
+# website/parts/living/rates.js | test_living_words.py -k runs
+one run decides: if (lower === 0) ⇒ if (lower <= 1)
+higher is lower: end < without[seed] ⇒ end > without[seed]
+too short for too long: state.rate > other ? "long" ⇒ state.rate < other ? "long"
+it is sure and wrong as soon as the rate is too high:
+    state.rate > other && ends(state).every((end) => end > LOG_V) ⇒ state.rate > other
+
+# website/parts/living/rate_plots.js | test_living_browser.py -k runs_are_drawn
+above the break as high as at it: + 0.32 * over) ⇒ )
+
+# website/small_runs.py | test_living.py -k small_runs
+a warm-up one step late: (step + 1) / max(warm_up, 1) ⇒ step / max(warm_up, 1)
+the seeds are one: losses = trained(names, seed, ⇒ losses = trained(names, 0,
+
 # website/extensions/living_files.py | test_living.py -k threads
 milliseconds for seconds: float(ms) / 1000 ⇒ float(ms)
 

@@ -1,6 +1,7 @@
 """The living figures' files: their colours, their claims, the numbers from chapters."""
 
 import json
+import math
 import re
 
 import pytest
@@ -9,8 +10,9 @@ import torch
 from tests.living import FIGURES, SOURCE, cells_of, claimed, run_cells
 from transformer.attention import attention
 from transformer.layers import FeedForward, LayerNorm
-from website import depths
+from website import depths, small_runs
 from website.extensions.living_files import write_living_files
+from website.measured import line
 
 SCRIPTS = sorted(SOURCE.glob("*.js"))
 
@@ -99,9 +101,9 @@ def test_the_h100_has_the_rates_that_chapter_13_states():
         assert stated in text
 
 
-def rows_of(wire, path=SOURCE / "depths.js"):
-    """The rows of a wiring, (layers, 9): three starts' gradients, own words, own gradients."""
-    block = re.search(rf"  {wire}: \[(.*?)\n  \]", path.read_text("utf-8"), flags=re.DOTALL)[1]
+def rows_of(name, path=SOURCE / "depths.js"):
+    """The rows of a block: for a wiring, (layers, 9), for a norm the runs, (runs, 10)."""
+    block = re.search(rf"  {name}: \[(.*?)\n  \]", path.read_text("utf-8"), flags=re.DOTALL)[1]
     return torch.tensor(json.loads(f"[{block.rstrip(',')}]"), dtype=torch.float64)
 
 
@@ -153,7 +155,71 @@ def test_the_stacks_are_written_as_they_are_stored(tmp_path, monkeypatch):
     for wire in depths.WIRES:
         written = rows_of(wire, tmp_path / "depths.js")
         torch.testing.assert_close(written, rows_of(wire)[:2], rtol=0.05, atol=1e-6)
-    assert depths.line([9.06e6, 1e-7, 0.5, 149.2]) == "    [9.06e6, 1e-7, 0.5, 149],\n"
+    assert line([9.06e6, 1e-7, 0.5, 149.2]) == "    [9.06e6, 1e-7, 0.5, 149],\n"
+
+
+def printed_by(chapter, name):
+    return "".join(each.get("text", "") for each in cells_of(chapter)[name].outputs)
+
+
+def runs_of(norm):
+    """What is stored of a norm: (warm-up, rate, seed, block of ten steps)."""
+    return rows_of(norm, SOURCE / "small_runs.js").view(4, 9, 3, 10)
+
+
+@pytest.fixture(scope="module")
+def chapter_9():
+    """What the chapter's cells define, on the CPU."""
+    names = run_cells(9, "imports", "imports-2", "imports-3")
+    names["default_device"] = lambda: torch.device("cpu")
+    return run_cells(9, "counts", "small", "bucketed", "loops", **names)
+
+
+@pytest.mark.parametrize("norm", small_runs.NORMS)
+def test_the_small_runs_are_those_of_chapter_9s_loop(norm, chapter_9):
+    stored = runs_of(norm)
+    for warm_up, rate, seed in ((0, 0.016, 0), (20, 0.008, 1), (50, 0.08, 2), (100, 0.032, 0)):
+        at = small_runs.WARM_UPS.index(warm_up), small_runs.RATES.index(rate), seed
+        rates = [rate * (min(n, warm_up) / warm_up if warm_up else 1) for n in range(1, 21)]
+        model = chapter_9["small"](seed, norm=norm)
+        losses = chapter_9["loop"](
+            model, chapter_9["bucketed"], 20, rates.__getitem__, clip=math.inf
+        )
+        blocks = torch.tensor(losses, dtype=torch.float64).view(2, 10).mean(dim=1)
+        torch.testing.assert_close(stored[at][:2], blocks, rtol=0.005, atol=0)
+
+
+def test_three_arms_end_as_chapter_9_has_printed_them():
+    printed = printed_by(9, "arms-results")
+    for name, rate, off in (("healthy", 0.008, 0.01), ("A", 0.8, 30), ("C", 0.00008, 0.01)):
+        end = runs_of("pre")[1, small_runs.RATES.index(rate), :, -2:].mean().item()
+        found = re.search(rf"{name} *: in training ≈ ([\d.]+)", printed)[1]
+        assert end == pytest.approx(float(found), abs=off)  # A is above 20, whatever it is
+
+
+def test_the_marks_of_the_runs_are_chapter_9s():
+    def constant(name):
+        return re.search(rf"export const {name} = (.*?);", text_of("runs.js"))[1]
+
+    assert f"the test: {float(constant('COUNTING')):.2f} nats" in printed_by(9, "counting-loss")
+    v = re.fullmatch(r"Math\.log\((\d+)\)", constant("LOG_V"))[1]
+    assert f"all {v} tokens alike: log V = 5.76" in printed_by(9, "drawn-losses")
+    assert f"healthy_rate = {constant('HEALTHY')}\n" in cells_of(9)["arms"].source
+    assert "min((step + 1) / 20, 1)" in cells_of(9)["arms-train"].source
+    assert "losses[:, -20:].mean(dim=1)" in cells_of(9)["arms-train"].source
+
+
+def test_the_small_runs_are_written_as_they_are_stored(tmp_path, monkeypatch):
+    for name, value in {"WARM_UPS": (0, 50), "RATES": (0.008,), "N_STEPS": 20}.items():
+        monkeypatch.setattr(small_runs, name, value)
+    monkeypatch.setattr(small_runs, "SCRIPT", tmp_path / "small_runs.js")
+    assert small_runs.write_runs() == 0
+    written = (tmp_path / "small_runs.js").read_text("utf-8")
+    assert written.partition("export")[0] == text_of("small_runs.js").partition("export")[0]
+    assert "export const WARM_UPS = [0, 50];\nexport const RATES = [0.008];\n" in written
+    for norm in small_runs.NORMS:
+        rows = rows_of(norm, tmp_path / "small_runs.js").view(2, 3, 2)
+        torch.testing.assert_close(rows, runs_of(norm)[::2, 4, :, :2], rtol=0.005, atol=0)
 
 
 def test_the_random_scores_and_medians_are_those_of_chapter_4():

@@ -23,6 +23,8 @@ FIRST = {  # what each figure shows at first, as its chapter printed or drew it
     "depth": ["16 times", "sublayer", "+", "norm", "10⁻¹²", "10⁶", "1", "8", "32"],
     "heads": ["one head", "70", "30", "0.70", "0.30", "dog … dog", "cat … cat", "a straight cut",
               "no straight cut, only bends (dotted)"],
+    "rates": ["the rate of each step", "up to 0.008", "the losses of three runs", "step 100",
+              "2", "6", "100", "healthy", "shaded: lower than the counting model’s 3.40"],
 }  # fmt: skip
 BREAKS = {  # by keyboard: a control, the keys, which tick turns, and what it then says
     "query": [
@@ -63,6 +65,12 @@ BREAKS = {  # by keyboard: a control, the keys, which tick turns, and what it th
         ("slider", "head 2", ["ArrowLeft"], 0, "No sentence is nearer to one than 0.03 (with"),
         ("slider", "head’s weight", ["ArrowLeft"] * 4, 1, "dog … cat and cat … dog are in one"),
         ("slider", "head’s weight", ["End"], 1, "dog … cat and dog … dog are in one place"),
+    ],
+    "rates": [
+        ("slider", "highest rate", ["End"], 0, "Above log V = 5.76 they're sure and wrong."),
+        ("slider", "highest rate", ["Home"], 0, "The steps are too short: 0.016 is best"),
+        ("slider", "highest rate", ["ArrowRight"] * 2, 1, "though they have learned, too."),
+        ("slider", "warm-up", ["End"], 0, "pre-LN learns with 100 steps of warm-up at rate"),
     ],
 }
 CONTRAST = """section => {
@@ -610,6 +618,63 @@ def test_no_word_of_the_square_stands_over_another(opened):
     for share in range(0, 21, 2):
         first.evaluate(TURN, share)
         assert second.evaluate(WALK)[2] == []
+
+
+def test_the_runs_are_drawn_where_they_end(opened):
+    page = opened("rates")
+    dots = page.locator("svg circle[r='4']")
+    stripe = page.locator("svg rect").last  # what is shaded below the counting model's loss
+    stripe_top = float(stripe.get_attribute("y"))
+    log_v = page.locator("svg path[stroke-dasharray='4 3']").last.get_attribute("d")
+    log_v_at = float(log_v.split()[-1])
+    seen = {}
+    for norm, keys, where in (
+        ("pre", [], "learned"),
+        ("pre", ["Home"], "between"),
+        ("pre", ["End"], "above"),
+        ("post", ["End"], "above"),
+        ("post", ["ArrowLeft"], "between"),
+    ):
+        control(page, "combobox", "norms").select_option(norm)
+        for key in keys:
+            press(page, "highest rate", key)
+        heights = dots.evaluate_all("all => all.map(e => Number(e.getAttribute('cy')))")
+        assert len(heights) == 3
+        assert where != "above" or len(set(heights)) == 3
+        for height in heights:
+            there = (
+                "above" if height < log_v_at else "between" if height < stripe_top else "learned"
+            )
+            assert there == where
+        colours = dots.evaluate_all("all => all.map(e => e.getAttribute('fill'))")
+        seen.setdefault(norm, set()).update(colours)
+    assert seen["pre"].isdisjoint(seen["post"])
+    assert [len(each) for each in seen.values()] == [1, 1]
+
+
+@pytest.mark.parametrize("norm", ["pre", "post"])
+def test_no_word_of_the_rates_stands_over_another(opened, norm):
+    page = opened("rates")
+    control(page, "combobox", "norms").select_option(norm)
+    for keys in (["Home"], *[["ArrowRight"]] * 3):
+        press(page, "steps of warm-up", *keys)
+        _, different, wrong = control(page, "slider", "highest rate").evaluate(WALK)
+        assert (different, wrong) == (9, [])
+
+
+def test_without_warm_up_nothing_is_compared(opened):
+    page = opened("rates")
+    press(page, "steps of warm-up", "Home")
+    assert ticks(page) == ["true", "null"]
+    wait_for(page, "○ The second claim is not tested. All 100 steps have the rate 0.008. On av")
+    lines = page.locator("svg path[fill='none']").evaluate_all(
+        "all => all.map(e => [e.getAttribute('stroke'), e.getAttribute('d')])"
+    )
+    drawn = [
+        {d for stroke, d in lines if stroke == look}
+        for look in ("var(--faint)", "var(--memory-line)")
+    ]
+    assert drawn[0] == drawn[1] != set()  # each coloured line lies on its grey one
 
 
 def test_a_length_penalty_is_seen_to_help(opened):

@@ -457,3 +457,13 @@ def test_beams_are_told_apart_from_what_has_ended(call):
         assert 1 <= listed <= state["K"]
         assert bool(ended) == (state["table"] == "empty" and state["K"] > 3)
         assert "empty" not in beams
+
+
+def test_the_rate_of_each_step_rises_as_chapter_9s(call):
+    code = run_cells(7, "training", default_device=lambda: torch.device("cpu"))["schedule"]
+    for warm_up, rate in itertools.product((0, 20, 50, 100), (0.00008, 0.008, 0.8)):
+        state = {"rate": rate, "warmUp": warm_up}
+        found = call("runs.js", "rateAt", [(state, n) for n in range(1, 101)])
+        # chapter 7's schedule falls at its end, which is far away here
+        expected = [rate * code(n, 10**9, warm_up) for n in range(100)]
+        same(found, expected, 1e-6 * rate)

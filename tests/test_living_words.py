@@ -574,3 +574,112 @@ def test_what_is_said_about_heads_is_true_in_every_setting(page):
         *((two, False, False) for two in (False, True)),
         (True, False, True),
     }
+
+
+def test_what_is_said_about_the_runs_is_true_in_every_setting(page):
+    data, rates, warm_ups = (
+        call(page, "small_runs.js", name) for name in ("RUNS", "RATES", "WARM_UPS")
+    )
+    names = {"pre": "pre-LN", "post": "post-LN"}
+    an_end = r"([\d.]+), ([\d.]+) and ([\d.]+)"
+    cases = set()
+
+    def ends(norm, warm_up, rate):
+        """Of three seeds, the mean of the last two blocks: 20 steps."""
+        at = 3 * (9 * warm_ups.index(warm_up) + rates.index(rate))
+        return [sum(row[-2:]) / 2 for row in data[norm][at : at + 3]]
+
+    def are_ends(told, expected):
+        assert all(is_shown(each, end) for each, end in zip(told, expected, strict=True))
+        return [float(each) for each in told]
+
+    every = itertools.product(names, warm_ups, rates)
+    states = [{"norm": n, "warmUp": w, "rate": r} for n, w, r in every]
+    assert len(states) == 72
+    for state, learns, gains, said in say(
+        page, "rates.js", ["checkLearns", "checkGains", "said"], states
+    ):
+        norm, warm_up, rate = state.values()
+        here, without = ends(norm, warm_up, rate), ends(norm, 0, rate)
+        warm = f"with {warm_up} steps of warm-up" if warm_up else "without warm-up"
+        assert learns["text"] == f"{names[norm]} learns {warm} at rate {plain_rate(rate)}"
+        told = re.match(
+            rf"The three runs end at {an_end} \(asked: under 3.40, the counting model's "
+            r"loss\)\. (.*)$",
+            learns["because"],
+        )
+        shown = are_ends(told.groups()[:3], here)
+        assert learns["holds"] == (max(shown) < 3.40) == (max(here) < 3.40)
+        average = {each: sum(ends(norm, warm_up, each)) for each in rates}
+        best = min(average, key=average.get)
+        if told[4] == "Above log V = 5.76 they're sure and wrong.":
+            assert min(shown) > 5.76
+            assert rate > best
+            why = "above"
+        elif told[4] == f"Of all rates here this one is best, {warm}.":
+            assert rate == best
+            why = "best"
+        else:
+            why, other = re.match(
+                rf"(?:The steps are too (long|short): )?([\d.]+) is best on average, {warm}\.$",
+                told[4],
+            ).groups()
+            assert float(other) == best != rate
+            assert (why is None) == learns["holds"]
+            assert why in (None, "long" if rate > best else "short")
+        steps = f"{warm_up} steps of warm-up" if warm_up else "warm-up"
+        text = f"{names[norm]} gains nothing from {steps} at rate {plain_rate(rate)}"
+        assert gains["text"] == text
+        lower = sum(a < b for a, b in zip(here, without, strict=True))
+        holds = None if not warm_up else {0: True, 3: False}.get(lower)
+        assert gains["holds"] is holds
+        if not warm_up:
+            assert gains["because"] == "These runs have none. Give them some."
+        else:
+            told = re.match(rf"Without it the three runs end at {an_end}\. (.*)$", gains["because"])
+            seen = are_ends(told.groups()[:3], without)
+            assert lower == sum(a < b for a, b in zip(shown, seen, strict=True))  # to be seen, too
+            learned = max(here) < 3.40, max(without) < 3.40
+            says = {
+                0: "All three are lower.",
+                1: "With it one ends lower, so they don't decide.",
+                2: "With it two end lower, so they don't decide.",
+            }
+            says[3] = {
+                (True, True): "All three are higher, though they have learned, too.",
+                (True, False): "All three are higher, and only with it have they all learned.",
+                (False, False): "All three are higher, though with it they haven't all learned, "
+                "either.",
+            }.get(learned)
+            assert told[4] == says[lower]
+        first = rate / max(warm_up, 1)
+        found = re.match(
+            r"(?:In (all 100|\d+ of 100) steps the rate rises from (\S+) to|"
+            rf"All 100 steps have the rate) ([\d.]+)\. On average the three {names[norm]} runs end "
+            r"at ([\d.]+) nats\.$",
+            said,
+        )
+        assert found[1] == ({0: None, 100: "all 100"}.get(warm_up, f"{warm_up} of 100"))
+        assert float(found[3]) == rate
+        assert is_shown(found[4], sum(here) / 3)
+        assert not warm_up or in_plain(found[2])[0] == pytest.approx(first, rel=1e-6)
+        cases.add((norm, learns["holds"], gains["holds"], why))
+    assert {("pre", True, True, None), ("pre", False, False, "above")} < cases
+    assert {("pre", True, False, None), ("pre", False, True, "short")} < cases
+    assert {("post", True, False, "best"), ("post", False, False, "long")} < cases
+    assert {("post", False, None, "long"), ("post", True, None, "best")} < cases
+
+
+def plain_rate(rate):
+    """0.00008, as a page writes it."""
+    return f"{rate:.5f}".rstrip("0")
+
+
+def test_a_rate_is_named_beside_the_healthy_one(page):
+    rates = call(page, "small_runs.js", "RATES")
+    named = call(page, "rates.js", "besideHealthy", [(rate,) for rate in rates])
+    for rate, said in zip(rates, named, strict=True):
+        told = re.fullmatch(r"([\d.]+)(?:, the healthy one| = healthy ([×÷]) (\d+))", said)
+        assert told[1] == plain_rate(rate)
+        times = float(told[3] or 1)
+        assert rate == pytest.approx(0.008 * (1 / times if told[2] == "÷" else times))

@@ -2,7 +2,7 @@
 
 import sys
 
-USAGE = "usage: python -m website {check, serve PORT, pdf, epub, card, depths, fonts FOLDER}"
+USAGE = "usage: python -m website {check, serve PORT, pdf, epub, card, depths, runs, fonts FOLDER}"
 
 
 def main(arguments: list[str]) -> int:
@@ -33,6 +33,10 @@ def main(arguments: list[str]) -> int:
             from website.depths import write_depths
 
             return write_depths()
+        case ["runs"]:
+            from website.small_runs import write_runs
+
+            return write_runs()
         case ["fonts", folder]:
             from website.fonts import cut_fonts
 

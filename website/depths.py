@@ -4,13 +4,11 @@
 those cells change; ``tests/test_living.py`` says so.
 """
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
-import torch
-
-from website.extensions.living_files import CHAPTERS, cell_of
+from website.extensions.living_files import CHAPTERS
+from website.measured import MEASURED, line, names_of
 
 CHAPTER = CHAPTERS / "07_add_and_norm.ipynb"
 CELLS = (
@@ -21,7 +19,7 @@ WIRES = ("plain", "add", "norm_only", "post")
 MOST_LAYERS, N_STARTS = 32, 3
 SCRIPT = CHAPTERS.parent / "website" / "parts" / "living" / "depths.js"
 SAME = 1e-7  # the lower edge of the chapter's plots
-HEAD = """// biome-ignore-all lint/suspicious/noApproximativeNumericConstant: these are measured.
+HEAD = """\
 // Written by `python -m website depths`, from chapter 7's own cells: new stacks, three starts each.
 // A row for each number of layers, from 1 on. The first three numbers say how large the gradient
 // before layer 1 is (after the last layer: 1), the next three how much of the words after the last
@@ -31,20 +29,12 @@ HEAD = """// biome-ignore-all lint/suspicious/noApproximativeNumericConstant: th
 
 def write_depths() -> int:
     """Measures all stacks and writes the module."""
-    names = names_of_the_chapter()
+    names = names_of(CHAPTER, ("imports", *CELLS))
     blocks = (f"  {wire}: [\n{''.join(map(line, rows(names, wire)))}  ],\n" for wire in WIRES)
-    SCRIPT.write_text(f"{HEAD}export const DEPTHS = {{\n{''.join(blocks)}}};\n", encoding="utf-8")
+    SCRIPT.write_text(
+        f"{MEASURED}{HEAD}export const DEPTHS = {{\n{''.join(blocks)}}};\n", encoding="utf-8"
+    )
     return 0
-
-
-def names_of_the_chapter() -> dict[str, Any]:
-    """What the chapter's cells define, on the CPU."""
-    names: dict[str, Any] = {}
-    for cell in ("imports", *CELLS):
-        source = "".join(cell_of(CHAPTER, cell)["source"])
-        exec(compile(source, f"{CHAPTER.name}, {cell}", "exec"), names)
-        names["default_device"] = lambda: torch.device("cpu")
-    return names
 
 
 def rows(names: dict[str, Any], wire: str) -> Iterator[list[float]]:
@@ -60,9 +50,3 @@ def measured(names: dict[str, Any], wire: str, n_layers: int) -> list[float]:
     arriving = [size(gradients[0]) / size(gradients[-1]) for _, gradients in stacks]
     words = [max(own(vectors[-1]), SAME) for vectors, _ in stacks]
     return [*arriving, *words, *(max(own(gradients[0]), SAME) for _, gradients in stacks)]
-
-
-def line(row: list[float]) -> str:
-    """A row to three digits, as the linter wants it."""
-    numbers = (re.sub(r"e([+-])0*", r"e\1", f"{each:.3g}").replace("e+", "e") for each in row)
-    return f"    [{', '.join(numbers)}],\n"

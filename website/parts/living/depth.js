@@ -1,7 +1,7 @@
 // Chapter 7, section 7.3: addition and norm, each with a box, in stacks of 1 to 32 layers.
 
-import { Figure, range } from "./living.js";
-import { list, measuredIn, MOST, named, part, SAME, times } from "./stacks.js";
+import { Figure, list, range } from "./living.js";
+import { measuredIn, MOST, named, part, SAME, times } from "./stacks.js";
 import { draw } from "./wiring.js";
 
 export const CLAIMS = {

@@ -11,6 +11,7 @@ const NAMES = [
   "roofline",
   "depth",
   "heads",
+  "rates",
 ];
 
 async function replace(host) {

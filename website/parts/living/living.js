@@ -170,6 +170,8 @@ export const range = (from, to, step) =>
     Number((from + i * step).toFixed(6)),
   );
 
+export const list = (words) => words.join(", ").replace(/, ([^,]+)$/, " and $1");
+
 function nearest(values, value) {
   const far = values.map((each) => Math.abs(each - value));
   return far.indexOf(Math.min(...far));

@@ -45,5 +45,3 @@ export function tenTo(power) {
   const digits = [...String(Math.abs(power))].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
   return power ? `10${power < 0 ? "⁻" : ""}${digits.join("")}` : "1";
 }
-
-export const list = (words) => words.join(", ").replace(/, ([^,]+)$/, " and $1");
