@@ -158,7 +158,7 @@ def test_a_small_one_opens_with_the_first_example_translated_and_fetches_nothing
     assert french(page) == "le chat noir dort end"
     assert page.locator("span.word").count() == 5
     made, says = states(page)
-    assert made.startswith("Written when this page was made.")
+    assert made.startswith("This answer came with the page.")
     assert "To write noir, it looks at black" in says
     assert page.locator(".sentence").inner_text() == "le chat noir dort"
     assert "head" not in page.locator(".translator").inner_text()  # a word of chapter 5

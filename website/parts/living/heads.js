@@ -71,15 +71,15 @@ function linked(last) {
 
 export function start(host) {
   const state = { two: false, a: 70, b: 70 };
-  const invite = "Tilt the head. Then cut it in two, and turn head 2.";
+  const invite = "Can a straight cut name both nouns? Cut the head, then turn head 2.";
   const title = "One look or two";
   const figure = new Figure(host, { title, invite, state, settle: linked(state.b) });
   const steps = () => range(0, 100, 5);
   const of = (head) => `${head}’s weight on the first noun`;
   figure.slider("a", ({ two }) => of(two ? "head 1" : "the head"), steps, percent);
   const second = ({ two }) => (two ? of("head 2") : "head 2’s, if you cut the head");
-  figure.slider("b", second, steps, percent);
   figure.box("two", "cut the head in two, a column for each");
+  figure.slider("b", second, steps, percent);
   const alt =
     "The weights, the two numbers that they bring, and the four sentences as points in a square.";
   figure.drawing(344, alt, draw);

@@ -64,7 +64,7 @@ class Translator {
     const size = `${words.kilobytes} kB`;
     this.#say(
       opens
-        ? `Written when this page was made. “Translate” runs the model here: ${size}.`
+        ? `This answer came with the page. “Translate” runs the model in your browser (${size}).`
         : `The model, ${size}, comes when you ask for it, and runs in this page.`,
     );
   }
