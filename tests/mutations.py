@@ -1361,7 +1361,10 @@ nothing is not said: says.textContent = total ⇒ says.textContent = true
 
 # website/static/place.js | test_search.py -k contents
 every box takes the focus: box.tabIndex = wide[i] ? 0 : -1; ⇒ box.tabIndex = 0;
-a mark stays: else link.removeAttribute("aria-current"); ⇒
+a mark stays: else link.removeAttribute("aria-current"); ⇒ else link.title = "";
+contents in a dialog are an error: "#pst-secondary-sidebar, dialog" ⇒ "#pst-secondary-sidebar"
+what is marked is out of sight: show(link); ⇒ link.title = "";
+a section's last name is marked: section && !links.has(section) ⇒ section
 
 # website/parts/ledger/filter.js | test_search.py -k ledger
 one word is enough: .every((word) ⇒ .some((word)

@@ -217,9 +217,13 @@ def test_a_glossarys_letters_stay_in_reach_below_the_pages_head(browser, head):
 
 
 LONG = """<!DOCTYPE html><html><meta charset="utf-8"><style>section { height: 900px }
-.pst-scrollable-table-container { width: 100px; overflow: auto }</style>
-<nav id="pst-page-toc-nav"><a href="#one">1</a> <a href="#sec-1.2">2</a></nav><main>
-<section id="x"><span id="one"></span><h2>1</h2>
+.pst-scrollable-table-container { width: 100px; overflow: auto }
+#pst-secondary-sidebar { height: 50px; position: fixed; overflow: auto }
+a { display: block }</style>
+<div id="pst-secondary-sidebar"><nav id="pst-page-toc-nav"><a href="#one">1</a>
+<a href="#name" style="padding-bottom: 300px">a name in it</a><a href="#sec-1.2">2</a></nav></div>
+<main>
+<section id="x"><span id="one"></span><h2>1</h2><b id="name"></b>
 <div class="pst-scrollable-table-container"><p style="width: 300px">wide</p></div>
 <div class="pst-scrollable-table-container"><p style="width: 50px">narrow</p></div></section>
 <section id="sec-1.2"><h2>2</h2></section></main><script>SCRIPT; bookTabStops()</script></html>"""
@@ -228,6 +232,8 @@ LONG = """<!DOCTYPE html><html><meta charset="utf-8"><style>section { height: 90
 def test_the_contents_mark_the_section_that_is_read_and_only_wide_boxes_take_the_focus(browser):
     script = (ROOT / "website" / "static" / "place.js").read_text(encoding="utf-8")
     page = browser.new_page(viewport={"width": 800, "height": 600})
+    errors = []
+    page.on("pageerror", lambda error: errors.append(str(error)))
     page.set_content(LONG.replace("SCRIPT", script))
     marked = "a[aria-current=true]"
     page.locator(marked).wait_for()
@@ -240,6 +246,19 @@ def test_the_contents_mark_the_section_that_is_read_and_only_wide_boxes_take_the
     page.evaluate("document.getElementById('sec-1.2').scrollIntoView()")
     page.wait_for_function("document.querySelector('a[aria-current]')?.textContent === '2'")
     assert page.locator(marked).count() == 1
+    frame = page.locator("#pst-secondary-sidebar").bounding_box()
+    link = page.locator(marked).bounding_box()
+    assert frame["y"] <= link["y"] < frame["y"] + frame["height"]
+    page.evaluate("document.getElementById('x').scrollIntoView()")
+    page.wait_for_function("document.querySelector('a[aria-current]')?.textContent === '1'")
+    assert page.locator("#pst-secondary-sidebar").evaluate("e => e.scrollTop") == 0
+    page.evaluate("""() => {
+        const dialog = document.body.appendChild(document.createElement('dialog'));
+        dialog.append(document.querySelector('nav'));  // as the theme does on a phone
+        document.getElementById('sec-1.2').scrollIntoView();
+    }""")
+    page.wait_for_function("document.querySelector('a[aria-current]')?.textContent === '2'")
+    assert errors == []
     page.close()
 
 

@@ -6,15 +6,24 @@
   for (const link of document.querySelectorAll("#pst-page-toc-nav a[href^='#']")) {
     const place = document.getElementById(decodeURIComponent(link.hash.slice(1)));
     const section = place?.closest("section");
-    if (section) links.set(section, link);
+    if (section && !links.has(section)) links.set(section, link); // its heading, not a name in it
   }
+  /** Contents that are longer than the screen scroll by themselves, to what is marked in them. */
+  const show = (link) => {
+    const box = link.closest("#pst-secondary-sidebar, dialog"); // in which a phone shows them
+    const [at, frame] = [link, box].map((element) => element.getBoundingClientRect());
+    if (at.top < frame.top || at.bottom > frame.bottom)
+      box.scrollTop += at.top - frame.top - box.clientHeight / 3;
+  };
   const crossing = new Set();
   const mark = () => {
     // of a section and one inside it, the inner one, which is further down in the contents
     const read = [...links.keys()].filter((section) => crossing.has(section)).at(-1);
     for (const [section, link] of links) {
-      if (section === read) link.setAttribute("aria-current", "true");
-      else link.removeAttribute("aria-current");
+      if (section === read) {
+        link.setAttribute("aria-current", "true");
+        show(link);
+      } else link.removeAttribute("aria-current");
     }
   };
   // a line across the window, a quarter down: what crosses it is being read
