@@ -22,6 +22,7 @@ HOMES = {
     "lengths": "transformer_book.experiments.chapter_06:lengths",
     "longer": "transformer_book.experiments.chapter_06:longer",
     "orders": "transformer_book.experiments.chapter_07:orders",
+    "twice": "transformer_book.experiments.chapter_07:twice",
     "wires": "transformer_book.experiments.chapter_07.wires:wires",
     "by_heart": "transformer_book.experiments.chapter_07.by_heart:by_heart",
     "recurrence": "transformer_book.experiments.chapter_08:recurrence",

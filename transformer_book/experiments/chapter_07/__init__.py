@@ -46,19 +46,21 @@ def _stack(cell: SimpleNamespace, wire: Wire) -> nn.Module:
     return cell.Stack(DEPTH, wire).to(cell.device)
 
 
-def arms() -> dict[str, Arm]:
+def arms_at(rates: tuple[float, ...], norms: tuple[str, ...]) -> dict[str, Arm]:
+    """For each place of the norm an arm with warm-up and one without."""
     cells = chapter(7, "imports*", "training", definitions=CELLS)
     cell = cells.names()
+    wires = {"post-LN": cell.post, "pre-LN": cell.pre}
     return {
         f"{name}, {'warm-up' if warm_up else 'no warm-up'}": Arm(
-            make=partial(_stack, cell, wire),
+            make=partial(_stack, cell, wires[name]),
             learn=partial(learn, cell=cell, warm_up=warm_up),
-            rates=(0.001, 0.003, 0.01),
+            rates=rates,
             steps=STEPS,
             code=cells.code(ME),
             chapter=7,
         )
-        for name, wire in (("post-LN", cell.post), ("pre-LN", cell.pre))
+        for name in norms
         for warm_up in (WARM_UP, 0)
     }
 
@@ -69,7 +71,19 @@ orders = Experiment(
     measure="loss",
     scale=math.log(6),
     lower_is_better=True,
-    arms=arms,
+    arms=lambda: arms_at((0.001, 0.003, 0.01), ("post-LN", "pre-LN")),
     seeds=tuple(range(6)),
     seconds=60.0,
+)
+
+twice = Experiment(
+    path=HERE / "twice.json",
+    question="Does pre-LN need warm-up at twice its best rate, which is 0.04?",
+    measure="loss",
+    scale=math.log(6),
+    lower_is_better=True,
+    arms=lambda: arms_at((0.08,), ("pre-LN",)),
+    seeds=tuple(range(6)),
+    widens=False,
+    seconds=20.0,
 )
