@@ -1102,9 +1102,27 @@ any value of an attribute: whole = name.value in MANY or not rest ⇒ whole = Tr
 values behind values: ahead |= behind[name] - found ⇒ pass
 pages ask for nothing: ahead = set(asked) ⇒ ahead = set()
 
-# website/extensions/lean_scripts.py | test_site_styles.py -k 'bootstrap or tooltips'
-nothing behind a class: ahead += { ⇒ {
-all is kept: for name in texts.keys() - kept: ⇒ for name in ():
+# website/extensions/folded_cells.py | test_folded_cells.py
+a note is moved, too: r'<details class="[^"]*\bhide\b[^"]*">\s*<summary> ⇒
+    r'<details[^>]*>\s*<summary>
+a fold ends at the first end in it: depth += -1 if edge[1] else 1 ⇒ depth = 0 if edge[1] else 1
+what runs is moved: if not RUNS.search(page, fold.end(), end): ⇒ if True:
+each page is taken apart: if sum(end - start for start, end, _ in found) < FEWEST: ⇒ if False:
+names by what they are called: hashlib.sha256(inside.encode()).hexdigest()[:6] ⇒
+    hashlib.sha256(title.encode()).hexdigest()[:6]
+a second build takes the links for cells: if STUBS.search(page): ⇒ if False:
+what an older build has left stays: beside(path).unlink(missing_ok=True) ⇒ pass
+checks read the link: return put_together(page, beside(path).read_text("utf-8")) if ⇒
+    return page if
+scripts of all lengths move: {10000,} ⇒ {1,}
+
+# website/static/folded.js | test_folded_cells.py
+nothing at rest: if (document.readyState === "complete") idle(later); ⇒
+a place in a fold is not gone to: addEventListener("hashchange", go); ⇒
+paper has links: addEventListener("beforeprint", () => unless(fillAll())); ⇒
+marks in the open alone: _highlightText(fold, word, "highlighted"); ⇒ 0;
+a cell without its buttons: window.bookCopyButtons(fold); ⇒
+who saves gets all: if (navigator.connection?.saveData) return; ⇒
 
 # website/extensions/visitors.py | test_site_pages.py
 each word of code has an element | test_site_pages.py -k words_of_code:
@@ -1128,8 +1146,8 @@ a size in pixels lost: return int(width.removesuffix("px")), int(height.removesu
 no heads at all: nodes.thead) and not node.astext() ⇒ nodes.thead)
 a picture without its words | test_site_pages.py -k 'pictures or fold':
     "alt": node.get("alt", ""), ⇒ "alt": "",
-folds say the same open and shut | test_site_pages.py -k 'pictures or fold':
-    node[f"prompt_{kind}"] ⇒ node["prompt_show"]
+a fold is called by the other title | test_site_pages.py -k 'pictures or fold':
+    node["prompt_show"] ⇒ node["prompt_hide"]
 
 # tools/repository.py | test_repository.py
 a dot is any sign: re.escape(between.join(old)) ⇒ between.join(old)

@@ -49,7 +49,7 @@ def cell(code, output="", title="", tag="hide-cell"):
     output = f'<div class="cell_output">{output}</div>' if output else ""
     if not title:
         return f'<div class="cell">{code}{output}</div>'
-    summary = f'<summary><p class="collapsed">{title}</p><p class="expanded">{title}</p></summary>'
+    summary = f'<summary><p class="admonition-title">{title}</p></summary>'
     inside, after = (code + output, "") if tag == "hide-cell" else (code, output)
     fold = f'<details class="admonition hide">{summary}{inside}</details>'
     return f'<div class="cell tag_{tag}">{fold}{after}</div>'

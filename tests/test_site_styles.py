@@ -7,8 +7,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 from tools.chapters import ROOT
-from website.extensions.bundles import BOOTSTRAP, SCRIPTS, SHEETS, all_pages
-from website.extensions.lean_scripts import asked_for, lean_bootstrap
+from website.extensions.bundles import SCRIPTS, SHEETS, all_pages
 from website.extensions.lean_styles import Pages, lean
 from website.extensions.lean_values import without_unasked
 from website.extensions.theme import NAME
@@ -141,8 +140,8 @@ def test_the_names_on_all_pages_are_known_but_not_those_of_the_themes_templates(
     (static / "parts-1" / "living").mkdir(parents=True)
     (static / "parts-1" / "living" / "mask.js").write_text("make('dl', 'from-mask') + '--line'")
     pages = all_pages(tmp_path, static, "")
-    assert {"one", "two", "three", "from-doctools", "from-search", "show"} <= pages.names
-    assert not {"text", "template", "from-bootstrap"} & pages.names  # whose words are too many
+    assert {"one", "two", "three", "from-doctools", "from-search"} <= pages.names
+    assert not {"text", "template"} & pages.names
     assert "from-mask" not in pages.names  # which has a style sheet of its own
     assert "dl" in pages.made
     assert "--line" in pages.asked
@@ -193,12 +192,9 @@ SHOWN = """css => {
     return `${element.tagName}.${element.className}${part} ${looks}`;
   }));
 }"""
-# As scripts change a page: a menu that is open, a tooltip, a copied cell, a sidebar that is shut.
+# As readers and scripts change a page: a menu that is open, a copied cell, a sidebar that is shut.
 CHANGED = """() => {
-  for (const menu of document.querySelectorAll(".dropdown-menu")) menu.classList.add("show");
-  const tip = '<div class="tooltip fade show"><div class="tooltip-arrow"></div>' +
-    '<div class="tooltip-inner">Tip</div></div>';
-  document.body.insertAdjacentHTML("beforeend", tip);
+  for (const menu of document.querySelectorAll("details.dropdown")) menu.open = true;
   for (const block of document.querySelectorAll("div.highlight"))
     block.insertAdjacentHTML("beforeend", '<button class="copybtn success">Copy</button>');
   document.getElementById("pst-primary-sidebar").classList.add("pst-sidebar-hidden");
@@ -262,41 +258,31 @@ def test_a_page_looks_the_same_without_what_is_left_out(small_site, sheets, brow
     page.close()
 
 
-def test_what_no_page_asks_of_bootstrap_is_left_out(small_site):
-    script = (small_site / "_static" / BOOTSTRAP).read_text(encoding="utf-8")
-    left = lean_bootstrap(script, {"Popover"})
-    assert len(left) < len(script) - 10_000
-    assert 'NAME(){return"carousel"' in script
-    assert 'NAME(){return"carousel"' not in left
-    for name in ("popover", "tooltip"):  # which a popover is made of
-        assert f'NAME(){{return"{name}"' in left
-
-
-def test_menus_and_tooltips_still_open(small_site, sheets, browser):
-    static = small_site / "_static"
-    script = (static / BOOTSTRAP).read_text(encoding="utf-8")
-    site = (path.read_text(encoding="utf-8") for path in small_site.glob("*.html"))
+def test_a_menu_opens_without_a_script_and_shuts_with_one(small_site, sheets, browser):
     page, thrown = browser.new_page(viewport={"width": 1280, "height": 800}), []
     page.on("pageerror", lambda error: thrown.append(error))
     page.set_default_timeout(5000)
     page.goto((small_site / "index.html").as_uri())
     page.add_style_tag(content=sheets[0])
-    page.add_script_tag(content=lean_bootstrap(script, asked_for(site, [])))
-    page.locator(".dropdown-download-buttons > button").click()
-    page.locator(".dropdown-download-buttons .dropdown-menu.show").wait_for()
-    page.keyboard.press("Escape")
-    page.locator(".theme-switch-button").hover()
-    page.locator(".tooltip.show").wait_for()
+    menu = page.locator(".dropdown-download-buttons")
+    button, inside = menu.locator("summary"), menu.locator(".dropdown-menu")
+    button.click()
+    inside.wait_for()
+    left, right = (part.bounding_box() for part in (inside, button))
+    assert left["x"] + left["width"] <= 1280
+    assert left["y"] >= right["y"] + right["height"] - 1
+    button.click()
+    inside.wait_for(state="hidden")
+    menus = (ROOT / "website" / "static" / "menus.js").read_text(encoding="utf-8")
+    page.add_script_tag(content=menus)
+    for leave in (
+        lambda: page.keyboard.press("Escape"),
+        lambda: page.mouse.click(640, 700),
+        lambda: page.locator(".theme-switch-button").focus(),
+    ):
+        button.click()
+        inside.wait_for()
+        leave()
+        inside.wait_for(state="hidden")
     page.close()
     assert thrown == []
-
-
-def test_what_pages_and_scripts_ask_of_bootstrap():
-    menu = '<button data-bs-toggle="dropdown" data-bs-placement="left">'
-    assert asked_for([menu, "<p>"], ["new bootstrap.Modal(x)"]) == {"Dropdown", "Modal"}
-    with pytest.raises(ExtensionError, match='data-bs-spy="scroll" needs'):
-        asked_for(['<body data-bs-spy="scroll">'], [])
-    with pytest.raises(ExtensionError, match="has no Novelty"):
-        lean_bootstrap("window.bootstrap = {}", {"Novelty"})
-    with pytest.raises(ExtensionError, match="has changed"):
-        lean_bootstrap("no script", {"Tooltip"})

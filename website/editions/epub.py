@@ -57,6 +57,9 @@ PACKAGE = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
+MATHML = "http://www.w3.org/1998/Math/MathML"
+
+
 def address(name: str, place: str) -> str:
     """Where a page or a place in it stands in the ePub."""
     return f"{slug(name)}.xhtml" + (f"#{quote(place)}" if place else "")
@@ -72,7 +75,9 @@ def picture_of_cover(browser: Browser, config: dict, site: Path) -> bytes:
 
 
 def xhtml(page: Page) -> str:
-    """A page as XML, which is stricter than HTML."""
+    """A page as XML, which is stricter than HTML, and wants to know whose words formulas are in."""
+    for formula in page.body.iter("math"):
+        formula.set("xmlns", MATHML)
     body = etree.tostring(page.body, encoding="unicode", method="xml", with_tail=False)
     return XHTML.format(title=escape(page.title), body=body)
 

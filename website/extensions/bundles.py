@@ -17,11 +17,11 @@ from functools import cache
 from pathlib import Path
 
 import lxml.html
+import rjsmin
 import tinycss2
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-from website.extensions.lean_scripts import asked_for, lean_bootstrap
 from website.extensions.lean_styles import Pages, lean
 from website.extensions.lean_values import without_unasked
 from website.extensions.page_parts import FOLDER
@@ -43,21 +43,22 @@ SHEETS = (
     "lookup.css",
     "print.css",
 )
-BOOTSTRAP = "scripts/bootstrap.js"
 SCRIPTS = (
     "documentation_options.js",
     "doctools.js",
+    "folded.js",
     "sphinx_highlight.js",
     "clipboard.min.js",
     "copybutton.js",
+    "menus.js",
     "place.js",
     "scripts/sphinx-book-theme.js",
-    BOOTSTRAP,
     "scripts/pydata-sphinx-theme.js",
 )
 
 UNUSED = (
     *("design-tabs.js", "scripts/fontawesome.js"),
+    "scripts/bootstrap.js",  # its menus are ours: theme/page-buttons.html and static/menus.js
     "mystnb.css",  # cells.css says what a cell looks like
 )
 LEFT_BY_THE_THEME = ("vendor", "scripts/fontawesome.js", "scripts/fontawesome.js.map")
@@ -81,6 +82,21 @@ TAB_STOPS = {
     '".jp-RenderedHTMLCommon",".pst-scrollable-table-container"].join(", ")).forEach('
     "e=>{e.tabIndex=e.scrollWidth>e.clientWidth||e.scrollHeight>e.clientHeight?0:-1})": (
         "bookTabStops()"
+    ),
+}
+
+
+# What comes into a fold later gets its buttons then: a function does it for a part of the page.
+BUTTONS = {
+    "const codeCells = document.querySelectorAll(COPYBUTTON_SELECTOR)\n"
+    "  codeCells.forEach((codeCell, index) => {\n    const id = codeCellId(index)": (
+        "let index = 0\n  window.bookCopyButtons = (part) =>"
+        " part.querySelectorAll(COPYBUTTON_SELECTOR).forEach((codeCell) => {\n"
+        "    const id = codeCellId(index++)"
+    ),
+    "clipboardButton(id))\n  })\n": (
+        "clipboardButton(id))\n  })\n"
+        "  ;(window.requestIdleCallback ?? setTimeout)(() => window.bookCopyButtons(document))\n"
     ),
 }
 
@@ -130,7 +146,7 @@ def all_pages(folder: Path, static: Path, sheets: str) -> Pages:
         text = path.read_text(encoding="utf-8")
         pages.add_page(lxml.html.document_fromstring(text.encode(), parser=PARSER), text)
     for name in (*SCRIPTS, "search.js"):
-        pages.add_script((static / name).read_text(encoding="utf-8"), name != BOOTSTRAP)
+        pages.add_script((static / name).read_text(encoding="utf-8"))
     pages.names |= pages.given
     for path in static.glob(f"{FOLDER}*/**/*"):  # which have styles of their own, besides
         if path.suffix in (".js", ".css"):
@@ -148,16 +164,15 @@ def mended(path: Path, changes: dict[str, str]) -> str:
     return script
 
 
-def join_scripts(folder: Path, static: Path) -> str:
-    """The one script: of Bootstrap only what some page of the site in ``folder`` asks for."""
-    changes = {"scripts/pydata-sphinx-theme.js": TAB_STOPS, "sphinx_highlight.js": MARKS}
-    scripts = {name: mended(static / name, changes.get(name, {})) for name in SCRIPTS}
-    others = [script for name, script in scripts.items() if name != BOOTSTRAP]
-    pages = (path.read_text(encoding="utf-8") for path in pages_of(folder))
-    scripts[BOOTSTRAP] = lean_bootstrap(scripts[BOOTSTRAP], asked_for(pages, others))
-    return "\n;\n".join(
-        re.sub(r"^//# sourceMappingURL=.*$", "", script, flags=re.M) for script in scripts.values()
-    )
+def join_scripts(static: Path) -> str:
+    """The one script, without comments."""
+    changes = {
+        "scripts/pydata-sphinx-theme.js": TAB_STOPS,
+        "sphinx_highlight.js": MARKS,
+        "copybutton.js": BUTTONS,
+    }
+    scripts = (mended(static / name, changes.get(name, {})) for name in SCRIPTS)
+    return "\n;\n".join(rjsmin.jsmin(script, keep_bang_comments=True) for script in scripts)
 
 
 def none_in_vain(static: Path) -> None:
@@ -175,7 +190,7 @@ def write_files(app: Sphinx, exception: Exception | None) -> None:
     none_in_vain(static)
     sheet = join_sheets(folder, static)
     (static / "site.css").write_text(sheet, encoding="utf-8")
-    (static / "site.js").write_text(join_scripts(folder, static), encoding="utf-8")
+    (static / "site.js").write_text(join_scripts(static), encoding="utf-8")
     for name in LEFT_BY_THE_THEME:
         path = static / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)

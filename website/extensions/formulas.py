@@ -28,7 +28,7 @@ def engine() -> MiniRacer:
 @cache
 def mathml(tex: str, display: bool = False) -> str:
     """The element ``<math>`` for a formula. Raises ExtensionError if Temml cannot read it."""
-    options = json.dumps({"displayMode": display, "throwOnError": True, "xml": True})
+    options = json.dumps({"displayMode": display, "throwOnError": True})
     try:
         return str(engine().eval(f"temml.renderToString({json.dumps(tex)}, {options})"))
     except JSEvalException as error:

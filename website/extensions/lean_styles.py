@@ -16,14 +16,21 @@ from sphinx.errors import ExtensionError
 
 SCHEME = re.compile(r"""\[data-theme=["']?(dark|light)["']?\]""")
 ICON = re.compile("fa[srb]?|fa-.*")  # icons are ours: icons.css
-GIVEN = re.compile(r"(?<![.#\w-])[\w-]+")  # not .name and #name, by which a script looks for one
+# Not .name and #name, by which a script looks for one; and of two letters there is no class.
+GIVEN = re.compile(r"(?<![.#\w-])[\w-]{3,}")
+# Names that scripts have words for, and that no page gets. A page that has one all the same stops
+# the build: then it is to be taken out of here.
+NEVER = re.compile(
+    "btn-check|contents|disabled|error|full-width|h[1-6]|highlight-link|list-group-.*|margin(note)?"
+    "|pst-collapse-.*|pst-sidebar-collapse|pst-squeeze|sidebar(-title)?|sidenote|thebe-.*"
+    "|toggle-hidden|tooltip|translated|warning"
+)
+ALWAYS = "html:not([data-theme])"  # each page says of itself what its colours are
 TAGS = re.compile(r"""["'`<](\w+)["'`\s>]""")
 VALUE = re.compile(r"(?<![\w-])--[\w-]+")
 ASKED = re.compile(r"var\(\s*(--[\w-]+)")
 MANY = ("href", "src", "style", "title")  # what hardly stands twice: only whether it is there
 GROUPS = ("media", "supports", "container")
-# What Bootstrap's script gives to an element; its other names are of parts that no page has.
-BOOTSTRAP = {"show", "fade", "collapsing", "tooltip", "tooltip-inner", "tooltip-arrow", "dropup"}
 
 
 class Pages:
@@ -33,7 +40,7 @@ class Pages:
         self.kept = {"class", *re.findall(r"\[\s*([\w-]+)", sheets)}  # attributes
         self.ids = set(re.findall(r"#([\w-]+)", sheets))
         self.names: set[str] = set()  # the classes and ids that a page has, or a script may give
-        self.given = set(BOOTSTRAP)
+        self.given: set[str] = set()
         self.made: set[str] = set()  # the tags of elements that a script may make
         self.changed = {"open"}  # attributes that a script, or the reader, may change
         self.asked: set[str] = set()  # values that are asked for outside of the style sheets
@@ -41,7 +48,10 @@ class Pages:
         self._places: dict[tuple, Tag] = {}
 
     def add_page(self, page: HtmlElement, text: str) -> None:
-        self.names.update(*(names.split() for names in page.xpath("//@class | //@id")))
+        own = {name for names in page.xpath("//@class | //@id") for name in names.split()}
+        if known := {name for name in own if NEVER.fullmatch(name)}:
+            raise ExtensionError(f"NEVER has {', '.join(sorted(known))}, and so has a page")
+        self.names |= own
         self.asked.update(VALUE.findall(text))
         self._lay(page, self.tree)
 
@@ -51,7 +61,7 @@ class Pages:
         self.changed |= words | {f"data-{dashed(word)}" for word in words}
         self.asked.update(VALUE.findall(text))
         if gives:
-            self.given.update(GIVEN.findall(text))
+            self.given.update(n for n in GIVEN.findall(text) if not NEVER.fullmatch(n))
             self.made.update(TAGS.findall(text))
 
     def _lay(self, element: HtmlElement, parent: Tag) -> None:
@@ -135,6 +145,8 @@ def weak(selector: list, pages: Pages) -> str:
 
 def is_used(selector: list, pages: Pages, ours: bool) -> bool:
     """Whether each class and id of a selector stands somewhere, and all of it in some place."""
+    if tinycss2.serialize(selector).strip().startswith(ALWAYS):
+        return False
     for before, token in zip([None, *selector], selector, strict=False):
         name = token.value if token.type in ("ident", "hash") else ""
         is_class = token.type == "ident" and before is not None and before == "."

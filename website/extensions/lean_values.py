@@ -1,4 +1,4 @@
-"""A style sheet without the values (``--name: …``) that nothing on the site asks for."""
+"""A style sheet without the values (``--name: …``) and the motions that nothing asks for."""
 
 import re
 from collections import defaultdict
@@ -63,7 +63,16 @@ def kept(rules: list, names: set[str]) -> str:
     return "\n".join(out)
 
 
+def moves(rule, css: str) -> bool:
+    """Whether a rule is no ``@keyframes``, or one whose name is that of some animation."""
+    if rule.type != "at-rule" or rule.at_keyword != "keyframes":
+        return True
+    name = re.escape(tinycss2.serialize(rule.prelude).strip())
+    return re.search(rf"animation(-name)?\s*:[^;}}]*(?<![\w-]){name}(?![\w-])", css) is not None
+
+
 def without_unasked(css: str, asked: set[str]) -> str:
-    """``css`` without the values that neither it nor ``asked`` asks for."""
-    rules = tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True)
+    """``css`` without values that neither it nor ``asked`` asks for, and without idle motions."""
+    parsed = tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True)
+    rules = [rule for rule in parsed if moves(rule, css)]
     return kept(rules, needed(rules, asked))

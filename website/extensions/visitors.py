@@ -5,7 +5,7 @@ are called by their titles, and one that goes on is one; no role is said that is
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from html import unescape
 from pathlib import Path
@@ -32,8 +32,8 @@ from sphinx.highlighting import PygmentsBridge
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.html5 import HTML5Translator
 
-# Half of a chapter's elements would be names, brackets and spaces of code, coloured like all text.
-UNCOLOURED = (Name, Name.Namespace, Punctuation, Whitespace)
+# Half of a chapter's elements would be names, signs and spaces of code: they look like all text.
+UNCOLOURED = (Name, Name.Namespace, Operator, Punctuation, Whitespace)
 # Kinds of one look, on the site, on paper and in the ePub, are one: neighbours share an element.
 SAME = {
     **dict.fromkeys((Keyword.Constant, Keyword.Namespace, Operator.Word), Keyword),
@@ -45,6 +45,7 @@ SAME = {
     Number.Float: Number.Integer,
 }
 FRAME = '<div class="pst-scrollable-table-container">'  # which the theme puts around each table
+OF_A_LINK = {"std", "std-ref", "std-term", "std-doc", "doc"}  # what kind of place it leads to
 SHORT = 24  # letters that fit on any screen
 CODE = "ipython3"  # the language of a chapter's cells, as MyST-NB calls it
 
@@ -160,10 +161,8 @@ def visit_fold(translator: HTML5Translator, node: HideCodeCellNode) -> None:
     """A fold's title is what it is called; MyST-NB calls each "Toggle hidden content"."""
     translator.body.append(translator.starttag(node, "details", CLASS="admonition hide"))
     translator.body.append("<summary>\n")
-    for kind in ("show", "hide"):
-        state = {"show": "collapsed", "hide": "expanded"}[kind]
-        words = translator.encode(node[f"prompt_{kind}"])
-        translator.body.append(f'<p class="{state} admonition-title">{words}</p>\n')
+    words = translator.encode(node["prompt_show"])
+    translator.body.append(f'<p class="admonition-title">{words}</p>\n')
     translator.body.append("</summary>\n")
 
 
@@ -179,6 +178,36 @@ def visit_table(translator: HTML5Translator, node: nodes.table) -> None:
     type(translator).visit_table(translator, node)
     if translator.body[-2:-1] == [FRAME]:
         translator.body[-2] = FRAME.replace(">", ' tabindex="0">')
+
+
+def visit_row(translator: HTML5Translator, node: nodes.row) -> None:
+    """No row is striped, so none has to say whether its number is even."""
+    node.column = 0
+    translator.body.append(translator.starttag(node, "tr", ""))
+
+
+def is_plain(node: nodes.Element) -> bool:
+    """Whether it changes nothing: a cell's only paragraph, or what a link says of itself."""
+    if isinstance(node, nodes.paragraph):
+        alone = isinstance(node.parent, nodes.entry) and len(node.parent) == 1
+        return alone and not node["ids"] and not node["classes"]
+    return bool(node["classes"]) and set(node["classes"]) <= OF_A_LINK and not node["ids"]
+
+
+def unless_plain(step: str, kind: str) -> Callable[[HTML5Translator, nodes.Element], None]:
+    """What a translator does to elements of a kind, but for those that are plain."""
+
+    def go(translator: HTML5Translator, node: nodes.Element) -> None:
+        if not is_plain(node):
+            getattr(type(translator), f"{step}_{kind}")(translator, node)
+
+    return go
+
+
+def visit_link(translator: HTML5Translator, node: nodes.reference) -> None:
+    """A link inside of the book looks like any other."""
+    type(translator).visit_reference(translator, node)
+    translator.body[-1] = translator.body[-1].replace(' class="reference internal"', "")
 
 
 def visit_entry(translator: HTML5Translator, node: nodes.entry) -> None:
@@ -205,6 +234,12 @@ def setup(app: Sphinx) -> dict[str, bool]:
         (nodes.citation, visit_citation, None),
         (nodes.table, visit_table, None),
         (nodes.entry, visit_entry, None),
+        (nodes.row, visit_row, None),
+        *(
+            (kind, unless_plain("visit", kind.__name__), unless_plain("depart", kind.__name__))
+            for kind in (nodes.paragraph, nodes.inline)
+        ),
+        (nodes.reference, visit_link, None),
         (HideCodeCellNode, visit_fold, depart_HideCellInput),
     ):
         app.add_node(node, override=True, html=(visit, depart))

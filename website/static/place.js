@@ -39,15 +39,17 @@
 
   const idle = window.requestIdleCallback ?? ((later) => setTimeout(later, 50));
   const measure = () => {
-    // of a fresh page some sections are not laid out yet: scheme.js does that first
-    if (document.documentElement.dataset.fresh !== undefined) return idle(measure);
     const boxes = [...document.querySelectorAll(".pst-scrollable-table-container, .book-formula")];
     const wide = boxes.map((box) => box.scrollWidth > box.clientWidth);
     boxes.forEach((box, i) => {
       box.tabIndex = wide[i] ? 0 : -1;
     });
   };
-  // What the theme calls at first, and whenever the page changes. A font that comes late makes a
-  // table wider.
-  window.bookTabStops = () => document.fonts.ready.then(() => idle(measure));
+  const rest = () => {
+    // of a fresh page some sections are not laid out yet: scheme.js does that first
+    if (document.documentElement.dataset.fresh !== undefined) return idle(rest);
+    document.fonts.ready.then(() => idle(measure)); // one that comes late makes a table wider
+  };
+  // What the theme calls at first, and whenever the page changes.
+  window.bookTabStops = () => idle(rest);
 })();

@@ -1,18 +1,36 @@
-// Stands in each page's head: light or dark before the first paint, and when the rest is laid out.
+// Stands in each page's head: light or dark before the first paint, and when the rest comes.
 ((root) => {
   const mode = localStorage.getItem("mode") || "auto";
   const night = mode === "auto" && matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.mode = mode;
   root.dataset.theme = night ? "dark" : mode === "auto" ? "light" : mode;
-  // A fresh page is laid out section by section when it is idle, or all of it at the first touch;
-  // one that the reader comes back to, or opens at a place, is laid out at once.
+
+  // The page's script is asked for when all text has come and some of it is to be seen.
+  const parsed = new Promise((done) => addEventListener("DOMContentLoaded", done));
+  const painted = new Promise((done) => {
+    if (!window.PerformanceObserver?.supportedEntryTypes?.includes("paint")) return done();
+    new PerformanceObserver(done).observe({ type: "paint", buffered: true });
+  });
+  Promise.all([parsed, painted]).then(() => {
+    for (const late of document.querySelectorAll(".book-late")) late.replaceWith(late.content);
+  });
+
+  // A fresh page is laid out section by section when it is idle, or all of it at the first touch,
+  // and until it is seen it asks for no font that few of its words need; one that the reader comes
+  // back to, or opens at a place, is laid out at once.
   const [visit] = performance.getEntriesByType("navigation");
   if (visit?.type !== "navigate" || location.hash || !window.requestIdleCallback) return;
-  root.dataset.fresh = "";
-  const settle = () => delete root.dataset.fresh;
+  root.dataset.fresh = root.dataset.unseen = "";
+  if (!document.querySelector("[href*=serif-italic]")) root.dataset.upright = "";
+  const settle = () => {
+    delete root.dataset.fresh;
+    delete root.dataset.unseen;
+  };
   for (const touch of ["pointerdown", "keydown", "hashchange"])
     addEventListener(touch, settle, { once: true, capture: true });
-  addEventListener("load", () => {
+  const loaded = new Promise((done) => addEventListener("load", done));
+  Promise.all([loaded, painted]).then(() => {
+    delete root.dataset.unseen;
     const left = [...document.querySelectorAll(".bd-article > section > section")];
     const next = () => {
       const section = left.shift();
