@@ -1086,6 +1086,8 @@ what never happens | test_page_translator.py -k own_code:
 templates are pages: if path.parent.name != "_static") ⇒ )
 parts give nothing: pages.add_script(path.read_text(encoding="utf-8"), path.suffix == ".js") ⇒ pass
 fonts keep their address | test_site_pages.py -k by_what_is_in: (?:css|js|woff2) ⇒ (?:css|js)
+buttons come twice | test_folded_cells.py -k one_button:
+    "    if (codeCell.id.startsWith('codecell')) return\n" ⇒ ""
 
 # website/extensions/lean_styles.py | test_site_styles.py -k 'rule or selector or paper'
 our unused rules: if ours and len(kept) < len(every) ⇒ if False
@@ -1108,8 +1110,8 @@ a note is moved, too: r'<details class="[^"]*\bhide\b[^"]*">\s*<summary> ⇒
 a fold ends at the first end in it: depth += -1 if edge[1] else 1 ⇒ depth = 0 if edge[1] else 1
 what runs is moved: if not RUNS.search(page, fold.end(), end): ⇒ if True:
 each page is taken apart: if sum(end - start for start, end, _ in found) < FEWEST: ⇒ if False:
-names by what they are called: hashlib.sha256(inside.encode()).hexdigest()[:6] ⇒
-    hashlib.sha256(title.encode()).hexdigest()[:6]
+names by what they are called: hashlib.sha256(inside.encode()).hexdigest()[:10] ⇒
+    hashlib.sha256(title.encode()).hexdigest()[:10]
 a second build takes the links for cells: if STUBS.search(page): ⇒ if False:
 what an older build has left stays: beside(path).unlink(missing_ok=True) ⇒ pass
 checks read the link: return put_together(page, beside(path).read_text("utf-8")) if ⇒
@@ -1118,10 +1120,12 @@ scripts of all lengths move: {10000,} ⇒ {1,}
 
 # website/static/folded.js | test_folded_cells.py
 nothing at rest: if (document.readyState === "complete") idle(later); ⇒
-a place in a fold is not gone to: addEventListener("hashchange", go); ⇒
+a place in a fold is not gone to: addEventListener("hashchange", () => go(true)); ⇒
 paper has links: addEventListener("beforeprint", () => unless(fillAll())); ⇒
 marks in the open alone: _highlightText(fold, word, "highlighted"); ⇒ 0;
 a cell without its buttons: window.bookCopyButtons(fold); ⇒
+reload jumps to the place: go(!visit || visit.type === "navigate"); ⇒ go(true);
+what was opened early stays empty: fillOpen(); // some ⇒ // some
 who saves gets all: if (navigator.connection?.saveData) return; ⇒
 
 # website/extensions/visitors.py | test_site_pages.py

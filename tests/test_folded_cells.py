@@ -3,6 +3,7 @@
 from pathlib import Path
 from types import SimpleNamespace
 
+import jinja2
 import lxml.html
 import pytest
 import sphinx
@@ -254,7 +255,42 @@ def test_a_cell_that_has_changed_since_keeps_its_link(opened, site):
     assert page.locator(".book-folded a").get_attribute("href").endswith(name)
 
 
-def test_what_comes_later_gets_its_buttons_from_the_real_script():
+def test_who_comes_back_is_where_they_were_and_no_place_is_no_error(opened):
+    page = opened("#claim-a")
+    page.locator("#claim-a").wait_for(state="visible")
+    page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")
+    page.reload()
+    filled(page)
+    page.wait_for_timeout(100)
+    assert page.evaluate("scrollY") == 0
+    filled(opened("#100%"))
+
+
+def test_a_fold_that_was_opened_before_the_script_came_is_filled(opened):
+    def opened_early(page):
+        bytes_are_dear(page)
+        page.add_init_script(
+            "new MutationObserver(() => { const fold = document.querySelector('details.hide');"
+            " if (fold) fold.open = true; }).observe(document, { childList: true, subtree: true })"
+        )
+
+    page = opened(before=opened_early)
+    page.get_by_text("first word").wait_for()
+    assert page.locator(".book-folded").count() == 2
+
+
+def test_each_block_of_code_has_one_button_whenever_it_comes(opened, site):
     (path,) = Path(sphinx_copybutton.__file__).parent.rglob("copybutton.js_t")
-    script = mended(path, BUTTONS)
-    assert "(() => window.bookCopyButtons(document))" in script
+    yes_or_no = ("prompt_is_regexp", "only_copy_prompt_lines", "remove_prompts", "copy_empty_lines")
+    settings = {f"copybutton_{name}": True for name in yes_or_no}
+    settings["copybutton_selector"] = "div.highlight pre"
+    real = jinja2.Template(mended(path, BUTTONS)).render(settings)
+    theirs = "window.ClipboardJS = class { on() {} }; window.bookTabStops = () => {};\n"
+    (site / "chapters" / "buttons.js").write_text(theirs + real, encoding="utf-8")
+    for address in ("", "#claim-a"):  # filled at rest, or before the page has its buttons
+        page = opened(address)
+        filled(page)
+        page.wait_for_function("document.querySelectorAll('.copybtn').length > 4")
+        page.wait_for_timeout(200)
+        ids = page.locator("pre").evaluate_all("all => all.map((pre) => pre.id)")
+        assert len(ids) == len({*ids}) == page.locator(".copybtn").count() == 5

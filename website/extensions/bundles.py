@@ -70,7 +70,7 @@ FONT = re.compile(r'url\("(fonts/[^"]+)"\)')  # as layout.html names those of th
 # The words that a search has found are marked on the page that one goes to, in its text, by the
 # address and not by what the browser has kept from some search before; and nothing moves down.
 MARKS = {
-    'localStorage.getItem("sphinx_highlight_terms")\n        || url': "url",
+    'localStorage.getItem("sphinx_highlight_terms")\n        || url': '"" || url',
     'document.querySelector("body")': 'document.querySelector("article.bd-article")',
     'document.getElementById("searchbox")': "null",
 }
@@ -92,6 +92,7 @@ BUTTONS = {
     "  codeCells.forEach((codeCell, index) => {\n    const id = codeCellId(index)": (
         "let index = 0\n  window.bookCopyButtons = (part) =>"
         " part.querySelectorAll(COPYBUTTON_SELECTOR).forEach((codeCell) => {\n"
+        "    if (codeCell.id.startsWith('codecell')) return\n"
         "    const id = codeCellId(index++)"
     ),
     "clipboardButton(id))\n  })\n": (

@@ -88,7 +88,7 @@ def taken_apart(page: str, file: str) -> tuple[str, str]:
     out, cells, last = [], {}, 0
     for start, end, title in found:
         inside = page[start:end]
-        name = f"cell-{hashlib.sha256(inside.encode()).hexdigest()[:6]}"
+        name = f"cell-{hashlib.sha256(inside.encode()).hexdigest()[:10]}"
         cells[name] = CELL.format(name=name, title=title, inside=inside)
         out += [page[last:start], STUB.format(file=file, name=name)]
         last = end
@@ -110,7 +110,8 @@ def whole(path: Path) -> str:
 def without_scripts(page: str, path: Path) -> str:
     """A page whose long scripts lie in files beside it, and come once the first screen is there."""
     for old in path.parent.glob(f"{path.stem}.script-*.js"):
-        old.unlink()
+        if old.name not in page:
+            old.unlink()
 
     def moved(script: re.Match) -> str:
         name = f"{path.stem}.script-{hashlib.sha256(script[1].encode()).hexdigest()[:8]}.js"

@@ -5,9 +5,21 @@
 (() => {
   const stubs = new Map(); // from each fold that is still empty to what stands in it
   for (const stub of document.querySelectorAll(".book-folded")) stubs.set(stub.parentElement, stub);
-  if (!stubs.size || location.protocol === "file:") return; // a file may not fetch another one
+  if (!stubs.size) return;
   const [file] = document.querySelector(".book-folded a").href.split("#");
   const words = (new URLSearchParams(location.search).get("highlight") ?? "").toLowerCase();
+  const place = () => {
+    try {
+      return document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    } catch {
+      return null; // #100% is no place
+    }
+  };
+  if (location.protocol === "file:") {
+    // where a page may not fetch another one, the reader goes there
+    if (location.hash.startsWith("#claim-") && !place()) location.replace(file + location.hash);
+    return;
+  }
 
   let coming;
   const cells = async () => {
@@ -25,12 +37,14 @@
 
   const fill = (fold, page) => {
     const stub = stubs.get(fold);
-    const cell = page.querySelector(`${stub?.firstElementChild.hash} > .cell`);
-    if (!stubs.delete(fold) || !cell) return; // a cell that has changed since keeps its link
-    stub.replaceWith(...cell.cloneNode(true).childNodes);
-    window.bookCopyButtons(fold);
-    for (const word of words.split(/\s+/).filter(Boolean))
-      _highlightText(fold, word, "highlighted"); // as sphinx_highlight.js marks the page
+    if (!stubs.delete(fold)) return;
+    const cell = page.querySelector(`${stub.firstElementChild.hash} > .cell`);
+    if (cell) {
+      stub.replaceWith(...cell.cloneNode(true).childNodes);
+      window.bookCopyButtons(fold);
+      for (const word of words.split(/\s+/).filter(Boolean))
+        _highlightText(fold, word, "highlighted"); // as sphinx_highlight.js marks the page
+    } // one that has changed since keeps its link
     if (!stubs.size) window.bookTabStops();
   };
   const fillAll = async () => {
@@ -38,22 +52,27 @@
     for (const fold of [...stubs.keys()]) fill(fold, page);
   };
   const unless = (promise) => promise.catch(() => {}); // the link is there
+  const fillOpen = () => {
+    for (const fold of stubs.keys())
+      if (fold.open) unless(fetched().then((page) => fill(fold, page)));
+  };
 
   /** To a place that was not there when the browser looked for it. */
-  const go = () => {
-    const place = () => document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (location.hash && !place())
-      unless(fillAll().then(() => place() && location.replace(location.hash)));
+  const go = (scrolls) => {
+    if (!location.hash || place()) return;
+    const arrive = () => {
+      const found = place();
+      for (let fold = found?.closest("details"); fold; fold = fold.parentElement.closest("details"))
+        fold.open = true; // as most browsers do by themselves
+      if (found && scrolls) location.replace(location.hash);
+    };
+    unless(fillAll().then(arrive));
   };
-  addEventListener("hashchange", go);
-  go();
-  document.addEventListener(
-    "toggle",
-    ({ target }) => {
-      if (target.open && stubs.has(target)) unless(fetched().then((page) => fill(target, page)));
-    },
-    true,
-  );
+  addEventListener("hashchange", () => go(true));
+  const [visit] = performance.getEntriesByType("navigation");
+  go(!visit || visit.type === "navigate"); // who comes back is where they were
+  document.addEventListener("toggle", fillOpen, true);
+  fillOpen(); // some may have been opened before this script came
   addEventListener("beforeprint", () => unless(fillAll()));
 
   const idle = window.requestIdleCallback ?? ((later) => setTimeout(later, 50));

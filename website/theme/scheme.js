@@ -1,18 +1,40 @@
 // Stands in each page's head: light or dark before the first paint, and when the rest comes.
 ((root) => {
+  try {
+    localStorage; // which some browsers refuse, and the theme's scripts ask for, too
+  } catch {
+    const nothing = { getItem: () => null, setItem() {}, removeItem() {} };
+    Object.defineProperty(window, "localStorage", { value: nothing });
+  }
   const mode = localStorage.getItem("mode") || "auto";
   const night = mode === "auto" && matchMedia("(prefers-color-scheme: dark)").matches;
   root.dataset.mode = mode;
   root.dataset.theme = night ? "dark" : mode === "auto" ? "light" : mode;
 
-  // The page's script is asked for when all text has come and some of it is to be seen.
-  const parsed = new Promise((done) => addEventListener("DOMContentLoaded", done));
+  // The page's script is asked for when all text has come and some of it is to be seen. A button
+  // that is pressed before it is there does what it does then.
+  const parsed = new Promise((done) =>
+    document.addEventListener("readystatechange", done, { once: true }),
+  );
   const painted = new Promise((done) => {
+    addEventListener("load", () => setTimeout(done, 2000)); // a browser may keep paints to itself
     if (!window.PerformanceObserver?.supportedEntryTypes?.includes("paint")) return done();
     new PerformanceObserver(done).observe({ type: "paint", buffered: true });
   });
+  let pressed;
+  const press = ({ target }) => {
+    pressed = target.closest(".search-button__button, .sidebar-toggle, .theme-switch-button");
+  };
+  addEventListener("click", press, true);
   Promise.all([parsed, painted]).then(() => {
-    for (const late of document.querySelectorAll(".book-late")) late.replaceWith(late.content);
+    for (const late of document.querySelectorAll(".book-late")) {
+      const script = late.content.querySelector("[src*='site.js']");
+      script?.addEventListener("load", () => {
+        removeEventListener("click", press, true);
+        pressed?.click();
+      });
+      late.replaceWith(late.content);
+    }
   });
 
   // A fresh page is laid out section by section when it is idle, or all of it at the first touch,
