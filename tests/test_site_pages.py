@@ -271,6 +271,14 @@ def test_the_download_menu_keeps_a_place_for_the_editions(built):
     assert menu.xpath(".//a/@href") == ["_sources/index.md"]
 
 
+def test_rows_cells_and_links_have_no_more_elements_and_names_than_somebody_asks_for(built):
+    article = built["index"].find(".//article")
+    assert [td.text for td in article.iter("td")][-2:] == ["x", "y"]
+    assert article.xpath(".//tr/@class | .//td/p") == []
+    assert article.xpath(".//a[@class='reference internal'] | .//*[@class='std std-ref']") == []
+    assert article.xpath(".//a[contains(@href, 'cite-b2')]")[0].text_content() == "told"
+
+
 def test_pictures_keep_their_place_and_wait(built):
     first, second = built["index"].xpath("//article//img")
     assert (first.get("width"), first.get("height")) == ("525", "168")

@@ -1,5 +1,7 @@
 """The one style sheet and the one script: what no page can use goes, and nothing else."""
 
+import re
+
 import lxml.html
 import pytest
 import tinycss2
@@ -127,6 +129,21 @@ def test_a_value_that_nothing_asks_for_goes():
         "@media print{:root{--a:2px}}",
         "@font-face{src:url(x;y)}",
     ]
+
+
+def test_a_motion_that_no_animation_names_goes():
+    css = ".a{animation:x 1s,z-2 1s}@keyframes x{to{a:b}}@keyframes z{to{a:b}}@keyframes z-2{}"
+    assert re.findall("@keyframes ([^{]+)", without_unasked(css, set())) == ["x", "z-2"]
+
+
+def test_what_scripts_say_and_no_page_gets_has_no_rule_and_a_page_that_has_it_stops_the_build():
+    pages = Pages("")
+    pages.add_script("element.classList.add('tooltip', 'shown', 'ab')")
+    assert pages.given >= {"shown"}
+    assert not pages.given & {"tooltip", "ab"}
+    with pytest.raises(ExtensionError, match="NEVER has tooltip, and so has a page"):
+        pages.add_page(lxml.html.fromstring('<p class="a tooltip">'), "")
+    assert leaned("html:not([data-theme]) p { a: b }") == ""  # each page has one
 
 
 def test_the_names_on_all_pages_are_known_but_not_those_of_the_themes_templates(tmp_path):
