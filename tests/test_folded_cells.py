@@ -46,16 +46,23 @@ CELLS = (
     fold("Drawn", '<div class="book-living" data-figure="depth"></div>'),
     fold("One again", code("first word")),
 )
-SCRIPTS = "".join(
-    f'<script defer src="{name}"></script>'
-    for name in ("doctools.js", "folded.js", "sphinx_highlight.js", "buttons.js")
-)
+# In their order, once the page has been loaded, as scheme.js has them come.
+SCRIPTS = """<script>
+addEventListener("load", () => {
+  for (const name of ["doctools", "folded", "sphinx_highlight", "buttons"])
+    document.head.append(
+      Object.assign(document.createElement("script"), { src: `${name}.js`, async: false }),
+    );
+});
+</script>"""
+FAR = '<div style="height: 3000px"></div>'
 PAGE = f"""<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">
 <title>4. Masks &#8212; The book</title>
 <link rel="icon" href="data:,">
 <script>const DOCUMENTATION_OPTIONS = {{}}</script>{SCRIPTS}</head><body><main>
 <article class="bd-article"><section id="top">
-<h1>4. Masks</h1>{WORDS}<p><a href="#claim-a">a</a></p>{NOTE}{"".join(CELLS)}</section></article>
+<h1>4. Masks</h1>{WORDS}<p><a href="#claim-a">a</a></p>{NOTE}{FAR}{"".join(CELLS)}</section>
+</article>
 </main></body></html>"""
 
 
