@@ -46,20 +46,20 @@ CELLS = (
     fold("Drawn", '<div class="book-living" data-figure="depth"></div>'),
     fold("One again", code("first word")),
 )
-# In their order, once the page has been loaded, as scheme.js has them come.
-SCRIPTS = """<script>
+# One, once the page has been loaded, as scheme.js has it come.
+SCRIPT = """<script>
 addEventListener("load", () => {
-  for (const name of ["doctools", "folded", "sphinx_highlight", "buttons"])
-    document.head.append(
-      Object.assign(document.createElement("script"), { src: `${name}.js`, async: false }),
-    );
+  document.head.append(Object.assign(document.createElement("script"), { src: "site.js" }));
 });
 </script>"""
+COUNTS = """window.buttons = window.measured = 0;
+window.bookCopyButtons = (part) => (buttons += part.querySelectorAll("pre").length);
+window.bookTabStops = () => measured++;"""
 FAR = '<div style="height: 3000px"></div>'
 PAGE = f"""<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">
 <title>4. Masks &#8212; The book</title>
 <link rel="icon" href="data:,">
-<script>const DOCUMENTATION_OPTIONS = {{}}</script>{SCRIPTS}</head><body><main>
+<script>const DOCUMENTATION_OPTIONS = {{}}</script>{SCRIPT}</head><body><main>
 <article class="bd-article"><section id="top">
 <h1>4. Masks</h1>{WORDS}<p><a href="#claim-a">a</a></p>{NOTE}{FAR}{"".join(CELLS)}</section>
 </article>
@@ -71,6 +71,18 @@ def low(monkeypatch):
     monkeypatch.setattr(folded_cells, "FEWEST", 10)
 
 
+def scripts(others):
+    """The site's script, with ``others`` in the place of what comes after these."""
+    theirs = Path(sphinx.package_dir) / "themes" / "basic" / "static"
+    parts = (
+        (theirs / "doctools.js").read_text(encoding="utf-8"),
+        (ROOT / "website" / "static" / "folded.js").read_text(encoding="utf-8"),
+        mended(theirs / "sphinx_highlight.js", MARKS),
+        others,
+    )
+    return "\n;\n".join(parts)
+
+
 @pytest.fixture
 def site(tmp_path, low):
     """A page with its cells beside it, as a build leaves them, and the scripts that they need.
@@ -79,17 +91,7 @@ def site(tmp_path, low):
     """
     folder = tmp_path / "site"
     (folder / "chapters").mkdir(parents=True)
-    theirs = Path(sphinx.package_dir) / "themes" / "basic" / "static"
-    files = {
-        "folded.js": (ROOT / "website" / "static" / "folded.js").read_text(encoding="utf-8"),
-        "doctools.js": (theirs / "doctools.js").read_text(encoding="utf-8"),
-        "sphinx_highlight.js": mended(theirs / "sphinx_highlight.js", MARKS),
-        "buttons.js": "window.buttons = 0;"
-        "window.bookCopyButtons = (part) => (buttons += part.querySelectorAll('pre').length);"
-        "window.measured = 0; window.bookTabStops = () => measured++;",
-    }
-    for name, text in files.items():
-        (folder / "chapters" / name).write_text(text, encoding="utf-8")
+    (folder / "chapters" / "site.js").write_text(scripts(COUNTS), encoding="utf-8")
     page = folder / "chapters" / "04.html"
     page.write_text(PAGE, encoding="utf-8")
     builder = SimpleNamespace(name="html", get_outfilename=lambda name: folder / f"{name}.html")
@@ -293,7 +295,7 @@ def test_each_block_of_code_has_one_button_whenever_it_comes(opened, site):
     settings["copybutton_selector"] = "div.highlight pre"
     real = jinja2.Template(mended(path, BUTTONS)).render(settings)
     theirs = "window.ClipboardJS = class { on() {} }; window.bookTabStops = () => {};\n"
-    (site / "chapters" / "buttons.js").write_text(theirs + real, encoding="utf-8")
+    (site / "chapters" / "site.js").write_text(scripts(theirs + real), encoding="utf-8")
     for address in ("", "#claim-a"):  # filled at rest, or before the page has its buttons
         page = opened(address)
         filled(page)
