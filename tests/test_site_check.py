@@ -58,6 +58,10 @@ FAULTS = {
         3,
     ),
     "what never fills in": ("innerHTML", "title", "never fills in: book-translator", 3),
+    "a fold that is never filled": (
+        *(END, f'<details><summary>S</summary><p class="book-folded">w</p></details>{END}'),
+        *("never fills a fold: w", 3),
+    ),
     "a fold that is not called by its title": (
         *("<summary>", '<summary aria-label="Toggle">'),
         *('calls a fold "Toggle", not by its title: A proof', 3),

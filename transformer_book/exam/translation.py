@@ -67,8 +67,7 @@ def _train(
     """The loss of each step, in nats."""
     batches = BucketedBatches(corpus().examples, batch_size=BATCH, seed=0)
     rate_of = linear_schedule(RATE, warmup=50, n_steps=N_STEPS)  # which counts from 1
-    learned = [weight for weight in model.parameters() if weight.requires_grad]
-    adam = torch.optim.Adam(learned, fused=True)
+    adam = torch.optim.Adam(model.parameters(), fused=True)
     losses: list[float] = []
     start = time.monotonic()
     model.train()

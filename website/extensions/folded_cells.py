@@ -44,8 +44,6 @@ CELLS = re.compile(
     r"</div><!-- (?P=name) --></section>\n",
     re.DOTALL,
 )
-
-
 # One of 10,000 letters is an explorer, with all its maps; theme/scheme.js has it run.
 SCRIPT = re.compile(r"<script>((?:(?!</script>).){10000,})</script>", re.DOTALL)
 LATE = '<template class="book-late"><script src="{}"></script></template>'

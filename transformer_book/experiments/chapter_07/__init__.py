@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
@@ -76,14 +77,11 @@ orders = Experiment(
     seconds=60.0,
 )
 
-twice = Experiment(
+twice = replace(
+    orders,
     path=HERE / "twice.json",
     question="Does pre-LN need warm-up at twice its best rate, which is 0.04?",
-    measure="loss",
-    scale=math.log(6),
-    lower_is_better=True,
     arms=lambda: arms_at((0.08,), ("pre-LN",)),
-    seeds=tuple(range(6)),
     widens=False,
     seconds=20.0,
 )
