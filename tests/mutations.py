@@ -1089,7 +1089,11 @@ fonts keep their address | test_site_pages.py -k by_what_is_in: (?:css|js|woff2)
 buttons come twice | test_folded_cells.py -k one_button:
     "    if (codeCell.id.startsWith('codecell')) return\n" ⇒ ""
 
+paper is on the screen | test_site_styles.py -k apart: (paper if on_paper else others) ⇒ others
+all media are paper | test_site_styles.py -k apart: .strip() == "print" ⇒ .strip() != ""
+
 # website/extensions/lean_styles.py | test_site_styles.py -k 'rule or selector or paper'
+fields have all parts | test_site_styles.py -k fields: or FIELDS.search(text) ⇒
 our unused rules: if ours and len(kept) < len(every) ⇒ if False
 ids always used: (is_class or token.type == "hash") ⇒ is_class
 dark on paper: rules.append(f"@media not print{{ ⇒ rules.append(f"@media all{{
@@ -1354,6 +1358,15 @@ a section leads to its page: here = address if i == 0 else ⇒ here = address if
 # website/theme/layout.html | test_site_pages.py -k one_style_sheet
 italic comes late: if "<em>" in ⇒ if "<nothing>" in
 italic for a page without: [:2500] else () ⇒ [:2500] else ("serif-italic",)
+paper waits for a script: </style>{{ paper }}</noscript> ⇒ </style></noscript>
+a field is laid out at once | test_site_pages.py -k laid_out_for:
+    <template class="book-late"><dialog ⇒ <template class="x"><dialog
+
+# website/extensions/theme.py | test_site_pages.py -k laid_out_for
+an icon is fetched: context["favicon_url"] = ICON ⇒ pass
+
+# website/extensions/visitors.py | test_site_pages.py -k name_alone
+cells are containers: .replace(" docutils container", "") ⇒
 
 # website/hosting.py | test_hosting.py
 short files are compressed: AT_LEAST = 1400 ⇒ AT_LEAST = 1
@@ -1372,8 +1385,9 @@ nobody is told that it is compressed: self.send_header("Content-Encoding", "gzip
 pages with links, compressed ones without: compress(site) ⇒ pass
 
 # website/extensions/letters.py | test_search.py -k letter
-a letter leads to its last term: first.setdefault(term.astext()[0].upper(), term["ids"][0]) ⇒
-    first[term.astext()[0].upper()] = term["ids"][0]
+a letter leads to its last term: first.setdefault(letter, term["ids"][0]) ⇒
+    first[letter] = term["ids"][0]
+all letters have one list: lists.setdefault(letter, ⇒ lists.setdefault("",
 
 # website/static/search.js | test_search.py -k 'first or marked or said'
 sqrt is a word | test_search.py -k root: "√"); ⇒ "sqrt");

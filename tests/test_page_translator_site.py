@@ -34,8 +34,10 @@ templates_path = ["_templates"]
 """
 COMMON = {ELEMENTS, *SHARED}
 # As much of the book's theme as a part needs.
-LAYOUT = """{% extends "!layout.html" %}{% block extrahead %}
-{% for room in rooms %}<style>{{ room }}</style>{% endfor %}{% endblock %}"""
+SCHEME = (ROOT / "website/theme/scheme.js").read_text(encoding="utf-8")
+LAYOUT = f"""{{% extends "!layout.html" %}}{{% block extrahead %}}
+<script>{{% raw %}}{SCHEME}{{% endraw %}}</script>
+{{% for room in rooms %}}<style>{{{{ room }}}}</style>{{% endfor %}}{{% endblock %}}"""
 WITH = """With
 ====
 
@@ -138,9 +140,10 @@ def test_a_part_that_is_far_away_is_not_fetched_until_the_reader_comes_near(page
     (site / "far.html").write_text(page_with_room, encoding="utf-8")
     asked = []
     page.on("request", lambda r: asked.append(r.url))
-    page.goto(f"{base}far.html")
+    with page.expect_request("**/when_near.js"):  # though this first screen has nothing to paint
+        page.goto(f"{base}far.html")
+    page.wait_for_load_state("networkidle")
     page.evaluate(SEEN)
-    assert [url for url in asked if url.endswith("when_near.js")]
     assert not [url for url in asked if "translator/" in url and url.endswith(".js")]
     page.locator(".book-translator").scroll_into_view_if_needed()
     page.locator(".translator").wait_for()

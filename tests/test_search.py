@@ -190,12 +190,19 @@ def test_a_glossary_has_a_letter_for_its_first_terms():
         definitions += item
     entries += definitions
     document += entries
+    definitions["classes"] = ["simple", "glossary"]
     add_letters(None, document)
     row = document.children[0]
     assert [(r.astext(), r["refid"]) for r in row.findall(nodes.reference)] == [
         ("A", "term-add"),
         ("M", "term-mask"),
     ]
+    lists = list(document.findall(nodes.definition_list))
+    assert [[term.astext() for term in one.findall(nodes.term)] for one in lists] == [
+        ["add", "attention"],
+        ["mask"],
+    ]
+    assert {tuple(one["classes"]) for one in lists} == {("simple", "glossary")}
 
 
 LETTERED = """<!DOCTYPE html><html><meta charset="utf-8"><style>STYLE

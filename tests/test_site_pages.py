@@ -222,8 +222,10 @@ def built(tmp_path_factory):
 
 def test_a_page_has_one_style_sheet_one_script_one_viewport_and_the_scheme_comes_first(built):
     for name, page in built.items():
-        sheets = page.xpath("//link[@rel='stylesheet']/@href")
+        sheets = page.xpath("//link[@rel='stylesheet'][not(@media)]/@href")
         assert [sheet.partition("?")[0] for sheet in sheets] == ["_static/site.css"]
+        paper = page.xpath("//link[@media='print']/..")  # with scripts, and without
+        assert [inside.tag for inside in paper] == ["noscript", "template"]
         fonts = page.xpath("//link[@rel='preload'][@as='font'][@crossorigin]/@href")
         wanted = ("serif-bold", "serif", *(["serif-italic"] if name == "index" else []))
         assert fonts == [f"_static/fonts/{font}.woff2" for font in wanted]
@@ -238,6 +240,21 @@ def test_a_page_has_one_style_sheet_one_script_one_viewport_and_the_scheme_comes
         assert "dataset.theme" in scheme.text
         assert (sheet.get("rel"), script.tag) == ("stylesheet", "template")
         assert room.text == ".x { a: b }"  # of a part
+
+
+def test_a_page_asks_for_no_logo_and_is_not_laid_out_for_a_field(built):
+    for name, page in built.items():
+        assert not page.xpath("//img[contains(@src, 'logo')]")
+        (icon,) = page.xpath("//link[@rel='icon']/@href")
+        assert icon.startswith("data:image/svg+xml,")
+        fields = page.xpath("//input[not(ancestor::template[@class='book-late'])]")
+        assert bool(fields) == (name == "search")
+
+
+def test_a_part_of_a_cell_has_its_name_alone(built):
+    for page in built.values():
+        for part in page.xpath("//div[contains(@class, 'cell')]"):
+            assert "container" not in part.get("class").split()
 
 
 def test_words_of_code_have_elements_only_where_they_look_otherwise(built):

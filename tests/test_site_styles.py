@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 from tools.chapters import ROOT
-from website.extensions.bundles import SCRIPTS, SHEETS, all_pages
+from website.extensions.bundles import SCRIPTS, SHEETS, all_pages, apart
 from website.extensions.lean_styles import Pages, lean
 from website.extensions.lean_values import without_unasked
 from website.extensions.theme import NAME
@@ -82,6 +82,26 @@ def test_a_selector_goes_if_nothing_is_there_to_select(selector):
 def test_rules_inside_of_media_go_too():
     assert leaned("@media print { .gone { a: b } }") == ""
     assert ".used{a: b}" in leaned("@media print { .used { a: b } }")
+
+
+def test_parts_of_fields_that_the_book_has_not_go():
+    for part in ("file-selector-button", "-webkit-date-and-time-value", "-webkit-color-swatch"):
+        css = f"em::{part} {{ a: b }} em::placeholder {{ a: b }}"
+        assert leaned(css) == "em::placeholder{a: b}"
+
+
+def test_what_holds_on_paper_alone_is_apart():
+    css = "p{a: b}@media print{p{a: c}}@media not print{p{a: d}}@media print and (x){q{a: e}}"
+    assert apart(css) == (
+        "p{a: b}\n@media not print{p{a: d}}\n@media print and (x){q{a: e}}",
+        "@media print{p{a: c}}",
+    )
+
+
+def test_the_text_s_fonts_come_with_a_server_s_first_answer():
+    """Which is ten packets of 1,460 bytes; the head of the answer has some of them."""
+    for font in (ROOT / "website" / "static" / "fonts").glob("serif*.woff2"):
+        assert font.stat().st_size < 14_200, font.name
 
 
 def test_the_icon_font_goes_and_our_icons_stay():

@@ -39,8 +39,8 @@ async (patience) => {
     // what is 1 px large is for screen readers
     if (hides && box.clientWidth > 1 && lost > 1) found.push(`cuts ${lost} px off: ${called(box)}`);
   }
-  for (const math of all(".math"))
-    if (!math.querySelector("math") || math.querySelector("merror"))
+  for (const math of all(".math, math"))
+    if (!math.matches("math, :has(math)") || math.matches("math:empty, math:has(merror)"))
       found.push(`has a formula that is not set: ${math.textContent}`);
   for (const image of all(".bd-article img"))
     if (!image.alt || image.alt.includes("/")) found.push(`has no words for ${image.src}`);

@@ -215,7 +215,7 @@ def doubled(pages: list[Page]) -> list[str]:
 
 def unset(pages: list[Page]) -> list[str]:
     """Formulas that are no MathML, or MathML in error."""
-    query = f".//*[{classed('math')}][not(.//math) or .//merror or .//math[not(*)]]"
+    query = f".//*[{classed('math')}][not(.//math)] | .//math[.//merror or not(*)]"
     found = ((page.name, formula) for page in pages for formula in page.body.xpath(query))
     return [f"{name}: a formula is not set: {words(formula)}" for name, formula in found]
 

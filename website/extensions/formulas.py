@@ -36,8 +36,8 @@ def mathml(tex: str, display: bool = False) -> str:
 
 
 def visit_inline(translator: HTML5Translator, node: nodes.math) -> None:
-    opening = translator.starttag(node, "span", "", CLASS="math notranslate nohighlight")
-    translator.body.append(f"{opening}{mathml(node.astext())}</span>")
+    formula = mathml(node.astext())
+    translator.body.append(formula.replace("<math", '<math class="notranslate"', 1))
     raise nodes.SkipNode
 
 

@@ -25,6 +25,8 @@ NEVER = re.compile(
     "|pst-collapse-.*|pst-sidebar-collapse|pst-squeeze|sidebar(-title)?|sidenote|thebe-.*"
     "|toggle-hidden|tooltip|translated|warning"
 )
+# Parts of fields for dates, colours, files and numbers: the book has fields for words alone.
+FIELDS = re.compile(r"::(file-selector|-webkit-(calendar|color|date|file-upload|inner-spin))")
 ALWAYS = "html:not([data-theme])"  # each page says of itself what its colours are
 TAGS = re.compile(r"""["'`<](\w+)["'`\s>]""")
 VALUE = re.compile(r"(?<![\w-])--[\w-]+")
@@ -145,7 +147,8 @@ def weak(selector: list, pages: Pages) -> str:
 
 def is_used(selector: list, pages: Pages, ours: bool) -> bool:
     """Whether each class and id of a selector stands somewhere, and all of it in some place."""
-    if tinycss2.serialize(selector).strip().startswith(ALWAYS):
+    text = tinycss2.serialize(selector).strip()
+    if text.startswith(ALWAYS) or FIELDS.search(text):
         return False
     for before, token in zip([None, *selector], selector, strict=False):
         name = token.value if token.type in ("ident", "hash") else ""

@@ -168,8 +168,9 @@ def load_parts(
         told = f".{name}", f"{part.folder}/{part.script}", preloads(part, body, place)
         loader = json.dumps("./" + context["pathto"](f"_static/{place.name}/{WHEN_NEAR}", 1))
         context["body"] += (
-            f'\n<script type="module">import {{ whenNear }} from {loader};\n'
-            f"whenNear({', '.join(map(json.dumps, told))});</script>"
+            '\n<template class="book-late"><script type="module">'
+            f"import {{ whenNear }} from {loader};\n"
+            f"whenNear({', '.join(map(json.dumps, told))});</script></template>"
         )
         app.add_css_file(f"{place.name}/{part.folder}/{part.style}")
         if part.room:

@@ -5,6 +5,9 @@ and the extensions ask for. So each of these must be known: it is in the one she
 (``bundles.py``), or no page needs it, or it is the page's own (``page_parts.py``).
 """
 
+import re
+from urllib.parse import quote
+
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -15,6 +18,8 @@ from website.extensions.page_parts import FOLDER
 
 NAME = "the_transformer_executed"
 FOLDER_OF_THEME = ROOT / "website" / "theme"
+LOGO = " ".join((ROOT / "website" / "static" / "logo.svg").read_text(encoding="utf-8").split())
+ICON = "data:image/svg+xml," + quote(LOGO, safe=" /=:")
 # What the theme says in each page's head to scripts that are not loaded.
 SAID_IN_VAIN = "DOCUMENTATION_OPTIONS."
 # What docutils says in the head of each page with a text, and Sphinx's layout on all pages.
@@ -42,9 +47,14 @@ def own(files: list, bundled: tuple[str, ...]) -> list:
 def put_own(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
-    """For ``layout.html``: the sheets and scripts that come at the page's end."""
+    """For ``layout.html``: the sheets and scripts that come at the page's end.
+
+    The logo stands in the page, twice: a file would be one more that the first screen waits for.
+    """
     context["own_sheets"] = own(context["css_files"], SHEETS)
     context["own_scripts"] = own(context["script_files"], SCRIPTS)
+    context["logo_drawn"] = re.sub("^<svg.*?>|</svg>$", "", LOGO)
+    context["favicon_url"] = ICON
     context["metatags"] = context.get("metatags", "").replace(VIEWPORT, "")
 
 

@@ -45,7 +45,7 @@ SAME = {
     Number.Float: Number.Integer,
 }
 FRAME = '<div class="pst-scrollable-table-container">'  # which the theme puts around each table
-OF_A_LINK = {"std", "std-ref", "std-term", "std-doc", "doc"}  # what kind of place it leads to
+OF_A_LINK = {"std", "std-ref", "std-term", "std-doc", "doc", "xref", "myst"}  # where it leads to
 SHORT = 24  # letters that fit on any screen
 CODE = "ipython3"  # the language of a chapter's cells, as MyST-NB calls it
 
@@ -141,6 +141,13 @@ def depart_words_of_code(translator: HTML5Translator, node: nodes.Element) -> No
     translator.protect_literal_text = 0
 
 
+def visit_container(translator: HTML5Translator, node: nodes.container) -> None:
+    """A part of a cell is called by its own name alone."""
+    type(translator).visit_container(translator, node)
+    if node["classes"] and node["classes"][0].startswith("cell"):
+        translator.body[-1] = translator.body[-1].replace(" docutils container", "")
+
+
 class FoldsThatGoOn(SphinxPostTransform):
     """What "…, continued" folds goes into the fold before it, where that is called "…"."""
 
@@ -231,6 +238,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
             (part, nothing, nothing)
             for part in (desc_sig_name, desc_sig_punctuation, desc_sig_space)
         ),
+        (nodes.container, visit_container, None),
         (nodes.citation, visit_citation, None),
         (nodes.table, visit_table, None),
         (nodes.entry, visit_entry, None),

@@ -53,7 +53,9 @@
   const loaded = new Promise((done) => addEventListener("load", done));
   Promise.all([loaded, painted]).then(() => {
     delete root.dataset.unseen;
-    const left = [...document.querySelectorAll(".bd-article > section > section")];
+    const left = [
+      ...document.querySelectorAll(".bd-article > section > :is(section, dl.glossary)"),
+    ];
     const next = () => {
       const section = left.shift();
       if (!section || root.dataset.fresh === undefined) return settle();
