@@ -1148,7 +1148,9 @@ a space begins anew: yield (kind if kind is last else Text), space ⇒ yield Tex
 spaces take the next colour: yield (kind if kind is last else Text), space ⇒ yield kind, space
 signs are letters: unescape(re.sub("<[^>]*>", "", line)) ⇒ line
 only scripts make tables reachable: FRAME.replace(">", ' tabindex="0">') ⇒ FRAME
-all pictures wait: {"fetchpriority": "high"} if first else {"loading": "lazy"} ⇒ {"loading": "lazy"}
+all pictures wait: ({"fetchpriority": "high"} if opens(node) else ⇒ ({} if False else
+a first picture never waits | test_site_pages.py -k as_others_do: and before < FIRST_SCREEN ⇒
+each picture opens a page | test_site_pages.py -k as_others_do: return other is node and ⇒ return
 a size in pixels lost: return int(width.removesuffix("px")), int(height.removesuffix("px")) ⇒
     return size_of(path)
 no heads at all: nodes.thead) and not node.astext() ⇒ nodes.thead)

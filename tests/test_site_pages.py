@@ -36,7 +36,7 @@ from website.extensions.next_page import ask, outdated, questions
 from website.extensions.old_addresses import page_for, write_pages
 from website.extensions.theme import FOLDER_OF_THEME, NAME, own
 from website.extensions.ticks import set_ticks, typed_in
-from website.extensions.visitors import size_of
+from website.extensions.visitors import opens, size_of
 from website.hosting import serve
 
 
@@ -306,6 +306,14 @@ def test_pictures_keep_their_place_and_wait(built):
         *("30", "20", "lazy"),
     )
     assert second.get("style") is None
+
+
+def test_a_picture_below_the_first_screen_waits_as_others_do():
+    for letters, wanted in ((600, [True, False]), (1200, [False, False])):
+        page = nodes.document(None, None)
+        page += [nodes.paragraph("", "a" * (letters // 2)) for _ in range(2)]
+        page += [nodes.image(), nodes.image()]
+        assert [opens(image) for image in page.findall(nodes.image)] == wanted
 
 
 def test_code_keeps_its_text_when_its_lines_get_elements(built):

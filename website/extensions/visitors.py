@@ -47,6 +47,7 @@ SAME = {
 FRAME = '<div class="pst-scrollable-table-container">'  # which the theme puts around each table
 OF_A_LINK = {"std", "std-ref", "std-term", "std-doc", "doc", "xref", "myst"}  # where it leads to
 SHORT = 24  # letters that fit on any screen
+FIRST_SCREEN = 1000  # letters of text that fill a phone's
 CODE = "ipython3"  # the language of a chapter's cells, as MyST-NB calls it
 
 
@@ -112,17 +113,26 @@ def shown_size(node: nodes.image, path: Path) -> tuple[int, int]:
     return size_of(path)
 
 
+def opens(node: nodes.image) -> bool:
+    """Whether a picture is the first of its page, and a phone's first screen has some of it."""
+    before = 0
+    for other in node.document.findall():
+        if isinstance(other, nodes.image):
+            return other is node and before < FIRST_SCREEN
+        before += len(other.astext()) if isinstance(other, nodes.paragraph) else 0
+    return False
+
+
 def visit_image(translator: HTML5Translator, node: nodes.image) -> None:
-    """A picture keeps its place while it loads; those after a page's first wait until near it."""
+    """A picture keeps its place while it loads; all but one that opens a page wait."""
     builder = translator.builder
     width, height = shown_size(node, Path(builder.srcdir) / node["uri"])
-    first = next(node.document.findall(nodes.image)) is node
     attributes = {
         "src": f"{builder.imgpath}/{quote(builder.images[node['uri']])}",
         "alt": node.get("alt", ""),
         "width": width,
         "height": height,
-    } | ({"fetchpriority": "high"} if first else {"loading": "lazy"})
+    } | ({"fetchpriority": "high"} if opens(node) else {"loading": "lazy"})
     translator.body.append(translator.emptytag(node, "img", "\n", **attributes))
 
 
