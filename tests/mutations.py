@@ -1148,14 +1148,7 @@ a space begins anew: yield (kind if kind is last else Text), space ⇒ yield Tex
 spaces take the next colour: yield (kind if kind is last else Text), space ⇒ yield kind, space
 signs are letters: unescape(re.sub("<[^>]*>", "", line)) ⇒ line
 only scripts make tables reachable: FRAME.replace(">", ' tabindex="0">') ⇒ FRAME
-all pictures wait: ({"fetchpriority": "high"} if opens(node) else ⇒ ({} if False else
-a first picture never waits | test_site_pages.py -k as_others_do: and before < FIRST_SCREEN ⇒
-each picture opens a page | test_site_pages.py -k as_others_do: return other is node and ⇒ return
-a size in pixels lost: return int(width.removesuffix("px")), int(height.removesuffix("px")) ⇒
-    return size_of(path)
 no heads at all: nodes.thead) and not node.astext() ⇒ nodes.thead)
-a picture without its words | test_site_pages.py -k 'pictures or fold':
-    "alt": node.get("alt", ""), ⇒ "alt": "",
 a fold is called by the other title | test_site_pages.py -k 'pictures or fold':
     node["prompt_show"] ⇒ node["prompt_hide"]
 
@@ -1366,6 +1359,19 @@ a field is laid out at once | test_site_pages.py -k laid_out_for:
 
 # website/extensions/theme.py | test_site_pages.py -k laid_out_for
 an icon is fetched: context["favicon_url"] = ICON ⇒ pass
+
+# conftest.py | test_house.py -k checked
+only shapes are checked: beartype_packages(PACKAGES, conf=BeartypeConf(claw_is_pep526=False)) ⇒ pass
+no shapes are checked: if re.search("^from jaxtyping import" ⇒ if re.search("^from nothing import"
+
+# website/extensions/pictures.py | test_site_pages.py
+all pictures wait: ({"fetchpriority": "high"} if opens(node) else ⇒ ({} if False else
+a first picture never waits | test_site_pages.py -k as_others_do: and before < FIRST_SCREEN ⇒
+each picture opens a page | test_site_pages.py -k as_others_do: return other is node and ⇒ return
+a size in pixels lost: return int(width.removesuffix("px")), int(height.removesuffix("px")) ⇒
+    return size_of(path)
+a picture without its words | test_site_pages.py -k 'pictures or fold':
+    "alt": node.get("alt", ""), ⇒ "alt": "",
 
 # website/extensions/visitors.py | test_site_pages.py -k name_alone
 cells are containers: .replace(" docutils container", "") ⇒

@@ -3,14 +3,17 @@
 import ast
 import os
 import re
+import sys
 import warnings
 
 import jaxtyping
 import nbformat
 import pytest
 import torch
+from beartype.roar import BeartypeCallHintParamViolation
 
 from tools.chapters import NOTEBOOKS, ROOT, code_cells
+from transformer.data.grammar import grammar_pairs
 from transformer.masks import padding_mask
 from transformer_book.experiments.imports import python_of_cell
 
@@ -54,6 +57,18 @@ def test_no_chapter_shows_or_imports_a_private_name(path):
 def test_shapes_are_checked_while_the_tests_run():
     with pytest.raises(jaxtyping.TypeCheckError):
         padding_mask(torch.zeros(3, dtype=torch.int64))
+
+
+def test_types_are_checked_where_no_shape_is_named():
+    with pytest.raises(BeartypeCallHintParamViolation):
+        grammar_pairs("three")
+    loaders = {
+        name: type(module.__loader__).__name__
+        for name, module in sys.modules.items()
+        if name.partition(".")[0] in ("transformer", "transformer_book")
+    }
+    assert loaders["transformer.masks"] == "_JaxtypingLoader"
+    assert set(loaders.values()) == {"_JaxtypingLoader", "BeartypeSourceFileLoader"}
 
 
 def test_warnings_are_errors():

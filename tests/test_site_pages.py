@@ -34,9 +34,9 @@ from website.extensions.formulas import mathml
 from website.extensions.head_words import cut, describe, description
 from website.extensions.next_page import ask, outdated, questions
 from website.extensions.old_addresses import page_for, write_pages
+from website.extensions.pictures import opens, size_of
 from website.extensions.theme import FOLDER_OF_THEME, NAME, own
 from website.extensions.ticks import set_ticks, typed_in
-from website.extensions.visitors import opens, size_of
 from website.hosting import serve
 
 

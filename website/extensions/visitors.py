@@ -1,17 +1,13 @@
 """How some parts of a page are written as HTML, where Sphinx and MyST-NB write it otherwise.
 
-Pictures keep their place and wait until they are needed; a long line of code wraps and hangs; folds
-are called by their titles, and one that goes on is one; no role is said that is deprecated.
+A long line of code wraps and hangs; folds are called by their titles, and one that goes on is one;
+no role is said that is deprecated. Pictures have a module of their own.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache
 from html import unescape
-from pathlib import Path
-from urllib.parse import quote
 
-import imagesize
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
 from pygments.formatters import HtmlFormatter
@@ -32,6 +28,8 @@ from sphinx.highlighting import PygmentsBridge
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.html5 import HTML5Translator
 
+from website.extensions.pictures import visit_image
+
 # Half of a chapter's elements would be names, signs and spaces of code: they look like all text.
 UNCOLOURED = (Name, Name.Namespace, Operator, Punctuation, Whitespace)
 # Kinds of one look, on the site, on paper and in the ePub, are one: neighbours share an element.
@@ -47,7 +45,6 @@ SAME = {
 FRAME = '<div class="pst-scrollable-table-container">'  # which the theme puts around each table
 OF_A_LINK = {"std", "std-ref", "std-term", "std-doc", "doc", "xref", "myst"}  # where it leads to
 SHORT = 24  # letters that fit on any screen
-FIRST_SCREEN = 1000  # letters of text that fill a phone's
 CODE = "ipython3"  # the language of a chapter's cells, as MyST-NB calls it
 
 
@@ -94,46 +91,6 @@ def visit_code(translator: HTML5Translator, node: nodes.literal_block) -> None:
     if node.get("language") == CODE:
         node["highlight_args"] = {**node.get("highlight_args", {}), "hanging": True}
     type(translator).visit_literal_block(translator, node)
-
-
-@cache
-def size_of(path: Path) -> tuple[int, int]:
-    """Width and height in pixels; an SVG's are those that it names itself."""
-    width, height = imagesize.get(path)
-    if width <= 0 or height <= 0:
-        raise ValueError(f"{path} does not say how large it is")
-    return round(width), round(height)
-
-
-def shown_size(node: nodes.image, path: Path) -> tuple[int, int]:
-    """The size that MyST-NB has read from a plot's resolution, in pixels; else the file's own."""
-    width, height = node.get("width", ""), node.get("height", "")
-    if width.endswith("px") and height.endswith("px"):
-        return int(width.removesuffix("px")), int(height.removesuffix("px"))
-    return size_of(path)
-
-
-def opens(node: nodes.image) -> bool:
-    """Whether a picture is the first of its page, and a phone's first screen has some of it."""
-    before = 0
-    for other in node.document.findall():
-        if isinstance(other, nodes.image):
-            return other is node and before < FIRST_SCREEN
-        before += len(other.astext()) if isinstance(other, nodes.paragraph) else 0
-    return False
-
-
-def visit_image(translator: HTML5Translator, node: nodes.image) -> None:
-    """A picture keeps its place while it loads; all but one that opens a page wait."""
-    builder = translator.builder
-    width, height = shown_size(node, Path(builder.srcdir) / node["uri"])
-    attributes = {
-        "src": f"{builder.imgpath}/{quote(builder.images[node['uri']])}",
-        "alt": node.get("alt", ""),
-        "width": width,
-        "height": height,
-    } | ({"fetchpriority": "high"} if opens(node) else {"loading": "lazy"})
-    translator.body.append(translator.emptytag(node, "img", "\n", **attributes))
 
 
 def nothing(translator: HTML5Translator, node: nodes.Element) -> None:
