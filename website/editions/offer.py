@@ -15,12 +15,11 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from website import ROOT
+from website import ROOT, SITE
 from website.browser import chromium
 from website.editions.pages import Fault
 from website.hosting import compress
 
-SITE = ROOT / "_build" / "html"
 NAME = "the-transformer-executed"
 KINDS = {"pdf": "PDF", "epub": "ePub"}
 PLACE = re.compile(
