@@ -1360,9 +1360,11 @@ a field is laid out at once | test_site_pages.py -k laid_out_for:
 # website/extensions/theme.py | test_site_pages.py -k laid_out_for
 an icon is fetched: context["favicon_url"] = ICON ⇒ pass
 
-# conftest.py | test_house.py -k 'checked or fast'
-all modules are checked: if not name.startswith("transformer.data.grammar.") ⇒
-no shapes are checked: install_import_hook(CHECKED, ⇒ install_import_hook([],
+# conftest.py | test_house.py -k checked
+the grammar is checked: or name.startswith(f"{GRAMMAR}.") ⇒
+packages are not checked: name.removesuffix(".__init__") for name in names ⇒
+    name for name in names if "__init__" not in name
+no shapes are checked: if not around_the_grammar(n)] ⇒ if False]
 
 # website/extensions/pictures.py | test_site_pages.py
 all pictures wait: ({"fetchpriority": "high"} if opens(node) else ⇒ ({} if False else

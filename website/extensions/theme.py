@@ -19,6 +19,7 @@ from website.extensions.page_parts import FOLDER
 NAME = "the_transformer_executed"
 FOLDER_OF_THEME = ROOT / "website" / "theme"
 LOGO = " ".join((ROOT / "website" / "static" / "logo.svg").read_text(encoding="utf-8").split())
+DRAWN = re.sub("^<svg.*?>|</svg>$", "", LOGO)
 ICON = "data:image/svg+xml," + quote(LOGO, safe=" /=:")
 # What the theme says in each page's head to scripts that are not loaded.
 SAID_IN_VAIN = "DOCUMENTATION_OPTIONS."
@@ -53,7 +54,7 @@ def put_own(
     """
     context["own_sheets"] = own(context["css_files"], SHEETS)
     context["own_scripts"] = own(context["script_files"], SCRIPTS)
-    context["logo_drawn"] = re.sub("^<svg.*?>|</svg>$", "", LOGO)
+    context["logo_drawn"] = DRAWN
     context["favicon_url"] = ICON
     context["metatags"] = context.get("metatags", "").replace(VIEWPORT, "")
 
