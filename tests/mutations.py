@@ -1089,8 +1089,6 @@ fonts keep their address | test_site_pages.py -k by_what_is_in: (?:css|js|woff2)
 buttons come twice | test_folded_cells.py -k one_button:
     "    if (codeCell.id.startsWith('codecell')) return\n" ⇒ ""
 
-paper is on the screen | test_site_styles.py -k apart: (paper if on_paper else others) ⇒ others
-all media are paper | test_site_styles.py -k apart: .strip() == "print" ⇒ .strip() != ""
 
 # website/extensions/lean_styles.py | test_site_styles.py -k 'rule or selector or paper'
 fields have all parts | test_site_styles.py -k fields: or FIELDS.search(text) ⇒
@@ -1353,7 +1351,6 @@ a section leads to its page: here = address if i == 0 else ⇒ here = address if
 # website/theme/layout.html | test_site_pages.py -k one_style_sheet
 italic comes late: if "<em>" in ⇒ if "<nothing>" in
 italic for a page without: [:2500] else () ⇒ [:2500] else ("serif-italic",)
-paper waits for a script: </style>{{ paper }}</noscript> ⇒ </style></noscript>
 a field is laid out at once | test_site_pages.py -k laid_out_for:
     <template class="book-late"><dialog ⇒ <template class="x"><dialog
 

@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 from tools.chapters import ROOT
-from website.extensions.bundles import SCRIPTS, SHEETS, all_pages, apart
+from website.extensions.bundles import SCRIPTS, SHEETS, all_pages
 from website.extensions.lean_styles import Pages, lean
 from website.extensions.lean_values import without_unasked
 from website.extensions.theme import NAME
@@ -88,14 +88,6 @@ def test_parts_of_fields_that_the_book_has_not_go():
     for part in ("file-selector-button", "-webkit-date-and-time-value", "-webkit-color-swatch"):
         css = f"em::{part} {{ a: b }} em::placeholder {{ a: b }}"
         assert leaned(css) == "em::placeholder{a: b}"
-
-
-def test_what_holds_on_paper_alone_is_apart():
-    css = "p{a: b}@media print{p{a: c}}@media not print{p{a: d}}@media print and (x){q{a: e}}"
-    assert apart(css) == (
-        "p{a: b}\n@media not print{p{a: d}}\n@media print and (x){q{a: e}}",
-        "@media print{p{a: c}}",
-    )
 
 
 def test_the_text_s_fonts_come_with_a_server_s_first_answer():

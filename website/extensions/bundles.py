@@ -1,9 +1,9 @@
 """The one style sheet and the one script of the site, and the files around the pages.
 
 The style sheets of the theme and of the book become ``_static/site.css``, without the rules that no
-page uses; one of ours that no page uses is an error. What holds on paper alone is in ``paper.css``,
-which no first screen waits for. A rule for dark mode does not hold on paper, and one for light mode
-does: what is printed from a dark page is black on white. Without JavaScript a page is light.
+page uses; one of ours that no page uses is an error. A rule for dark mode does not hold on paper,
+and one for light mode does: what is printed from a dark page is black on white. Without JavaScript
+a page is light.
 
 Last, each page gets the hash of every sheet, script and font that it names, as they are in the end:
 no browser shows a new page with an old style.
@@ -127,17 +127,6 @@ def stamp_pages(folder: Path) -> None:
         )
 
 
-def apart(css: str) -> tuple[str, str]:
-    """A sheet without its rules for paper, and these."""
-    paper: list[str] = []
-    others: list[str] = []
-    for rule in tinycss2.parse_stylesheet(css, skip_comments=True, skip_whitespace=True):
-        media = rule.type == "at-rule" and rule.at_keyword == "media"
-        on_paper = media and tinycss2.serialize(rule.prelude).strip() == "print"
-        (paper if on_paper else others).append(rule.serialize())
-    return "\n".join(others), "\n".join(paper)
-
-
 def join_sheets(folder: Path, static: Path) -> str:
     """The one style sheet: what of all of them some page of the site in ``folder`` may use."""
     sheets = {plain(p.relative_to(static).as_posix()): p for p in static.rglob("*.css")}
@@ -200,9 +189,8 @@ def write_files(app: Sphinx, exception: Exception | None) -> None:
     folder = Path(app.outdir)
     static = folder / "_static"
     none_in_vain(static)
-    screen, paper = apart(join_sheets(folder, static))
-    (static / "site.css").write_text(screen, encoding="utf-8")
-    (static / "paper.css").write_text(paper, encoding="utf-8")
+    sheet = join_sheets(folder, static)
+    (static / "site.css").write_text(sheet, encoding="utf-8")
     (static / "site.js").write_text(join_scripts(static), encoding="utf-8")
     for name in LEFT_BY_THE_THEME:
         path = static / name
