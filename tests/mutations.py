@@ -1348,6 +1348,9 @@ a term is a chapter: " ".join(said[1:]), "term") ⇒ " ".join(said[1:]), "chapte
 words may be elements: (html.escape(part) for part in record) ⇒ iter(record)
 a section leads to its page: here = address if i == 0 else ⇒ here = address if True else
 
+# website/theme/scheme.js | test_site_pages.py -k pressed_before
+what is pressed early is lost: pressed?.click(); ⇒
+
 # website/theme/layout.html | test_site_pages.py -k one_style_sheet
 italic comes late: if "<em>" in ⇒ if "<nothing>" in
 italic for a page without: [:2500] else () ⇒ [:2500] else ("serif-italic",)

@@ -764,3 +764,25 @@ def test_a_small_root_leaves_no_gap_behind_it_and_a_large_one_reaches_around_its
     server.server_close()
     assert small[0]["right"] - small[1]["right"] < 5  # of a letter that is 50 wide
     assert large[0]["height"] > large[1]["height"] > small[0]["height"]
+
+
+EARLY = f"""<!DOCTYPE html><script>{(FOLDER_OF_THEME / "scheme.js").read_text("utf-8")}</script>
+<template class="book-late"><script src="_static/site.js"></script></template>
+<p>text</p><button class="search-button__button"><i>search</i></button>"""
+LATE = "document.querySelector('button').onclick = () => { document.title += 'found' }"
+
+
+def test_a_button_that_is_pressed_before_the_script_is_there_works_when_it_is(browser):
+    page, waiting = browser.new_page(), []
+    page.route("**/*", lambda route: route.fulfill(body=EARLY, content_type="text/html"))
+    page.route("**/site.js", lambda route: waiting.append(route))
+    page.goto("https://example.org/")
+    page.locator("button i").click()
+    assert page.title() == ""
+    page.wait_for_function("document.querySelector('script[src]')")
+    (script,) = waiting
+    script.fulfill(body=LATE, content_type="text/javascript")
+    page.wait_for_function("document.title === 'found'")
+    page.locator("button i").click()
+    assert page.title() == "foundfound"
+    page.close()
