@@ -717,6 +717,7 @@ def test_a_fresh_page_lays_out_the_rest_when_it_is_idle(long_page):
     page, address = long_page
     page.add_init_script("window.requestIdleCallback = (f) => (window.idle = f)")
     page.goto(address)
+    page.wait_for_function("!!window.idle")  # once something is painted, which may be later
     before = tops(page)
     assert before[4] - before[3] > 3000  # a guess, for the last ones are far
     for _ in range(6):
