@@ -1086,12 +1086,24 @@ what never happens | test_page_translator.py -k own_code:
 templates are pages: if path.parent.name != "_static") ⇒ )
 parts give nothing: pages.add_script(path.read_text(encoding="utf-8"), path.suffix == ".js") ⇒ pass
 fonts keep their address | test_site_pages.py -k by_what_is_in: (?:css|js|woff2) ⇒ (?:css|js)
+all scripts run at once | test_site_styles.py -k of_their_own:
+    if name in IN_TURN else script ⇒ if False else script
+the theme marks, too | test_site_styles.py -k one_mark: "const e=null;" ⇒
+    'const e=document.querySelector("#pst-page-toc-nav");'
 buttons come twice | test_folded_cells.py -k one_button:
     "    if (codeCell.id.startsWith('codecell')) return\n" ⇒ ""
 
+# website/extensions/lean_pages.py | test_lean_pages.py
+lines of code join: NEEDED.sub("", inside) ⇒ LINES.sub("\n", inside)
+two names are one: class="([\w-]+)" ⇒ class="([\w -]+)"
+what is no element loses them: '<span class=" ⇒ 'span class="
+an empty line goes: (?!\n)") ⇒ ")
+styles keep their notes: NOTE.sub("", inside) ⇒ inside
+scripts keep theirs: return rjsmin.jsmin(inside) ⇒ return inside
 
 # website/extensions/lean_styles.py | test_site_styles.py -k 'rule or selector or paper'
 fields have all parts | test_site_styles.py -k fields: or FIELDS.search(text) ⇒
+whatever comes after: or AFTER.search(text): ⇒ :
 our unused rules: if ours and len(kept) < len(every) ⇒ if False
 ids always used: (is_class or token.type == "hash") ⇒ is_class
 dark on paper: rules.append(f"@media not print{{ ⇒ rules.append(f"@media all{{
@@ -1350,6 +1362,7 @@ a section leads to its page: here = address if i == 0 else ⇒ here = address if
 
 # website/theme/scheme.js | test_site_pages.py -k pressed_before
 what is pressed early is lost: pressed?.click(); ⇒
+it is pressed too early: setTimeout(() => { ⇒ [0].forEach(() => {
 
 # website/theme/layout.html | test_site_pages.py -k one_style_sheet
 italic comes late: if "<em>" in ⇒ if "<nothing>" in

@@ -44,14 +44,14 @@ PAGE = """<!DOCTYPE html><html lang="en"><head><title>T</title></head><body><nav
 
 
 def cell(code, output="", title="", tag="hide-cell"):
-    """A cell as myst-nb writes it, folded if it has a title."""
+    """A cell as visitors.py has it, folded if it has a title."""
     code = f'<div class="cell_input"><div class="highlight"><pre>{code}</pre></div></div>'
     output = f'<div class="cell_output">{output}</div>' if output else ""
     if not title:
         return f'<div class="cell">{code}{output}</div>'
-    summary = f'<summary><p class="admonition-title">{title}</p></summary>'
+    summary = f"<summary>{title}</summary>"
     inside, after = (code + output, "") if tag == "hide-cell" else (code, output)
-    fold = f'<details class="admonition hide">{summary}{inside}</details>'
+    fold = f'<details class="hide">{summary}{inside}</details>'
     return f'<div class="cell tag_{tag}">{fold}{after}</div>'
 
 

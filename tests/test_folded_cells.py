@@ -29,9 +29,9 @@ NOTE = "<details>\n<summary>How sure is this?</summary>\n<p>Very.</p></details>\
 WORDS = "<p>Some words that an edition needs to be one.</p>" * 9
 
 
-def fold(title, inside, classes="above-input admonition hide"):
-    head = f'<details class="{classes}">\n<summary>\n<p class="admonition-title">{title}</p>\n'
-    return f'<div class="cell">{head}</summary>\n{inside}</details>\n</div>\n'
+def fold(title, inside, classes="hide"):
+    head = f'<details class="{classes}">\n<summary>{title}</summary>\n'
+    return f'<div class="cell">{head}{inside}</details>\n</div>\n'
 
 
 def code(text):
@@ -41,7 +41,7 @@ def code(text):
 DEEP = f"{code('outer')}<details><summary>s</summary>{code('inner')}</details>{code('after')}"
 CELLS = (
     fold("One &lt; two", f'{code("first word")}<p id="claim-a">✓ a</p>\n'),
-    fold("Deep", DEEP, "admonition hide"),
+    fold("Deep", DEEP, "wide hide"),
     fold("Runs", "<script>let a = 1;</script>"),
     fold("Drawn", '<div class="book-living" data-figure="depth"></div>'),
     fold("One again", code("first word")),

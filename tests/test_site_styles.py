@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 from tools.chapters import ROOT
-from website.extensions.bundles import SCRIPTS, SHEETS, all_pages
+from website.extensions.bundles import IN_TURN, SCRIPTS, SHEETS, all_pages, join_scripts
 from website.extensions.lean_styles import Pages, lean
 from website.extensions.lean_values import without_unasked
 from website.extensions.theme import NAME
@@ -148,6 +148,11 @@ def test_a_motion_that_no_animation_names_goes():
     assert re.findall("@keyframes ([^{]+)", without_unasked(css, set())) == ["x", "z-2"]
 
 
+def test_no_rule_is_about_whatever_comes_after_something():
+    assert leaned("p + * { a: b } p ~ :first-child { a: b }") == ""
+    assert leaned("p ~ p.used { a: b } p + ::before { c: d }").count("{") == 2
+
+
 def test_what_scripts_say_and_no_page_gets_has_no_rule_and_a_page_that_has_it_stops_the_build():
     pages = Pages("")
     pages.add_script("element.classList.add('tooltip', 'shown', 'ab')")
@@ -160,7 +165,7 @@ def test_what_scripts_say_and_no_page_gets_has_no_rule_and_a_page_that_has_it_st
 
 def test_the_names_on_all_pages_are_known_but_not_those_of_the_themes_templates(tmp_path):
     static = tmp_path / "_static"
-    for name in (*SCRIPTS, "search.js"):
+    for name in (*SCRIPTS, *IN_TURN, "search.js"):
         path = static / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"x.classList.add('from-{path.stem}')")
@@ -169,7 +174,7 @@ def test_the_names_on_all_pages_are_known_but_not_those_of_the_themes_templates(
     (static / "parts-1" / "living").mkdir(parents=True)
     (static / "parts-1" / "living" / "mask.js").write_text("make('dl', 'from-mask') + '--line'")
     pages = all_pages(tmp_path, static, "")
-    assert {"one", "two", "three", "from-doctools", "from-search"} <= pages.names
+    assert {"one", "two", "three", "from-doctools", "from-place", "from-search"} <= pages.names
     assert not {"text", "template"} & pages.names
     assert "from-mask" not in pages.names  # which has a style sheet of its own
     assert "dl" in pages.made
@@ -274,6 +279,7 @@ def test_a_page_looks_the_same_without_what_is_left_out(small_site, sheets, brow
     page = browser.new_page(reduced_motion="reduce")
     for name in ("index", "search"):
         page.goto((small_site / f"{name}.html").as_uri())
+        page.wait_for_selector(".book-late", state="detached")  # or more comes in between
         for n, (width, scheme, medium) in enumerate(
             ((1280, "light", "screen"), (390, "dark", "screen"), (800, "dark", "print"))
         ):
@@ -315,3 +321,30 @@ def test_a_menu_opens_without_a_script_and_shuts_with_one(small_site, sheets, br
         inside.wait_for(state="hidden")
     page.close()
     assert thrown == []
+
+
+def test_the_scripts_that_ask_how_the_page_looks_run_in_tasks_of_their_own(small_site, browser):
+    page = browser.new_page()
+    page.goto((small_site / "one.html").as_uri())
+    run = "script => { (0, eval)(script); return typeof bookTabStops; }"
+    assert page.evaluate(run, join_scripts(small_site / "_static")) == "undefined"
+    page.wait_for_function("typeof bookTabStops === 'function'")
+    page.close()
+
+
+def test_the_contents_have_one_mark_that_of_what_is_read(small_site, browser):
+    page = browser.new_page(viewport={"width": 1280, "height": 800})
+    page.goto((small_site / "one.html").as_uri())
+    page.add_style_tag(content="article :is(p, ol) { padding-bottom: 2000px }")
+    page.add_script_tag(content=join_scripts(small_site / "_static"))
+    links = "[...document.querySelectorAll('#pst-page-toc-nav a')]"
+    marked = f"{links}.filter((a) => a.ariaCurrent || a.matches('.active')).map((a) => a.hash)"
+    page.evaluate("document.getElementById('two').scrollIntoView()")
+    page.wait_for_function(f"{marked}.length")
+    for name in ("two", "three", "two"):
+        # into the middle of it, where its heading is out of sight
+        page.evaluate("name => scrollTo(0, document.getElementById(name).offsetTop + 900)", name)
+        page.wait_for_function(f"{links}.find((a) => a.ariaCurrent)?.hash === '#{name}'")
+        page.wait_for_timeout(100)
+        assert page.evaluate(marked) == [f"#{name}"]
+    page.close()

@@ -110,8 +110,7 @@ def fit_for_paper(page: Page) -> None:
     for element in page.body.xpath(NOT_FOR_PAPER):
         element.drop_tree()
     for fold in page.body.xpath(".//details"):
-        title = fold.find("summary/p")
-        title = words(fold.find("summary") if title is None else title)
+        title = words(fold.find("summary"))
         fold.find("summary").drop_tree()
         if "hide" not in fold.get("class", "").split():
             fold.tag = "div"

@@ -22,6 +22,7 @@ import tinycss2
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
+from website.extensions.lean_pages import lean_page
 from website.extensions.lean_styles import Pages, lean
 from website.extensions.lean_values import without_unasked
 from website.extensions.page_parts import FOLDER
@@ -51,6 +52,10 @@ SCRIPTS = (
     "clipboard.min.js",
     "copybutton.js",
     "menus.js",
+)
+# Those that the page asks what it looks like; each runs in a task of its own, so that a touch is
+# not kept waiting for all of them.
+IN_TURN = (
     "place.js",
     "scripts/sphinx-book-theme.js",
     "scripts/pydata-sphinx-theme.js",
@@ -84,8 +89,15 @@ TAB_STOPS = {
         "bookTabStops()"
     ),
 }
-
-
+# It also asks where the sidebar's marked chapter is, to scroll there: once the page is laid out.
+# And it marks the last heading that it saw in the contents; place.js marks what is being read.
+PLACES = {
+    'const e=document.querySelector("#pst-page-toc-nav");': "const e=null;",
+    ',e(function(){if(!document.querySelector(".bd-docs-nav"))return;': (
+        ",(window.requestIdleCallback??setTimeout)(function(){"
+        'if(!document.querySelector(".bd-docs-nav"))return;'
+    ),
+}
 # What comes into a fold later gets its buttons then: a function does it for a part of the page.
 BUTTONS = {
     "const codeCells = document.querySelectorAll(COPYBUTTON_SELECTOR)\n"
@@ -118,13 +130,13 @@ def pages_of(folder: Path) -> Iterator[Path]:
 
 
 def stamp_pages(folder: Path) -> None:
-    """Puts its stamp into each address of a sheet and a script, ``site.css?v=…``."""
+    """Makes each page lean, with a stamp in each address of a sheet and a script."""
     stamps = cache(lambda file: stamp(folder / file))
     for path in pages_of(folder):
-        page = path.read_text(encoding="utf-8")
-        path.write_text(
-            STAMPED.sub(lambda m: f'{m["tag"]}?v={stamps(m["file"])}"', page), encoding="utf-8"
+        page = STAMPED.sub(
+            lambda m: f'{m["tag"]}?v={stamps(m["file"])}"', path.read_text(encoding="utf-8")
         )
+        path.write_text(lean_page(page), encoding="utf-8")
 
 
 def join_sheets(folder: Path, static: Path) -> str:
@@ -146,7 +158,7 @@ def all_pages(folder: Path, static: Path, sheets: str) -> Pages:
     for path in pages_of(folder):
         text = path.read_text(encoding="utf-8")
         pages.add_page(lxml.html.document_fromstring(text.encode(), parser=PARSER), text)
-    for name in (*SCRIPTS, "search.js"):
+    for name in (*SCRIPTS, *IN_TURN, "search.js"):
         pages.add_script((static / name).read_text(encoding="utf-8"))
     pages.names |= pages.given
     for path in static.glob(f"{FOLDER}*/**/*"):  # which have styles of their own, besides
@@ -168,12 +180,15 @@ def mended(path: Path, changes: dict[str, str]) -> str:
 def join_scripts(static: Path) -> str:
     """The one script, without comments."""
     changes = {
-        "scripts/pydata-sphinx-theme.js": TAB_STOPS,
+        "scripts/pydata-sphinx-theme.js": TAB_STOPS | PLACES,
         "sphinx_highlight.js": MARKS,
         "copybutton.js": BUTTONS,
     }
-    scripts = (mended(static / name, changes.get(name, {})) for name in SCRIPTS)
-    return "\n;\n".join(rjsmin.jsmin(script, keep_bang_comments=True) for script in scripts)
+    scripts = []
+    for name in (*SCRIPTS, *IN_TURN):
+        script = rjsmin.jsmin(mended(static / name, changes.get(name, {})), keep_bang_comments=True)
+        scripts.append(f"setTimeout(()=>{{{script}\n}})" if name in IN_TURN else script)
+    return "\n;\n".join(scripts)
 
 
 def none_in_vain(static: Path) -> None:

@@ -74,8 +74,7 @@ def folds(page: str) -> Iterator[tuple[int, int, str]]:
         else:
             raise ExtensionError(f"a fold has no end: {fold[0][:100]}")
         if not RUNS.search(page, fold.end(), end):
-            words = re.search(r"<p[^>]*>(.*?)</p>", fold["title"], re.DOTALL)
-            yield fold.end(), end, " ".join((words[1] if words else fold["title"]).split())
+            yield fold.end(), end, " ".join(fold["title"].split())
 
 
 def taken_apart(page: str, file: str) -> tuple[str, str]:

@@ -27,6 +27,9 @@ NEVER = re.compile(
 )
 # Parts of fields for dates, colours, files and numbers: the book has fields for words alone.
 FIELDS = re.compile(r"::(file-selector|-webkit-(calendar|color|date|file-upload|inner-spin))")
+# Whatever comes after something: for such a rule a browser asks anew how all of a page looks
+# whenever a script puts something in.
+AFTER = re.compile(r"[+~]\s*(\*|:[^:])")
 ALWAYS = "html:not([data-theme])"  # each page says of itself what its colours are
 TAGS = re.compile(r"""["'`<](\w+)["'`\s>]""")
 VALUE = re.compile(r"(?<![\w-])--[\w-]+")
@@ -148,7 +151,7 @@ def weak(selector: list, pages: Pages) -> str:
 def is_used(selector: list, pages: Pages, ours: bool) -> bool:
     """Whether each class and id of a selector stands somewhere, and all of it in some place."""
     text = tinycss2.serialize(selector).strip()
-    if text.startswith(ALWAYS) or FIELDS.search(text):
+    if text.startswith(ALWAYS) or FIELDS.search(text) or AFTER.search(text):
         return False
     for before, token in zip([None, *selector], selector, strict=False):
         name = token.value if token.type in ("ident", "hash") else ""

@@ -13,7 +13,7 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 from website import ROOT
-from website.extensions.bundles import SCRIPTS, SHEETS, UNUSED, plain
+from website.extensions.bundles import IN_TURN, SCRIPTS, SHEETS, UNUSED, plain
 from website.extensions.page_parts import FOLDER
 
 NAME = "the_transformer_executed"
@@ -53,7 +53,7 @@ def put_own(
     The logo stands in the page, twice: a file would be one more that the first screen waits for.
     """
     context["own_sheets"] = own(context["css_files"], SHEETS)
-    context["own_scripts"] = own(context["script_files"], SCRIPTS)
+    context["own_scripts"] = own(context["script_files"], (*SCRIPTS, *IN_TURN))
     context["logo_drawn"] = DRAWN
     context["favicon_url"] = ICON
     context["metatags"] = context.get("metatags", "").replace(VIEWPORT, "")

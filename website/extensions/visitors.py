@@ -44,7 +44,7 @@ SAME = {
 }
 FRAME = '<div class="pst-scrollable-table-container">'  # which the theme puts around each table
 OF_A_LINK = {"std", "std-ref", "std-term", "std-doc", "doc", "xref", "myst"}  # where it leads to
-SHORT = 24  # letters that fit on any screen
+SHORT = 32  # letters that fit on a screen of 320 px
 CODE = "ipython3"  # the language of a chapter's cells, as MyST-NB calls it
 
 
@@ -133,11 +133,8 @@ class FoldsThatGoOn(SphinxPostTransform):
 
 def visit_fold(translator: HTML5Translator, node: HideCodeCellNode) -> None:
     """A fold's title is what it is called; MyST-NB calls each "Toggle hidden content"."""
-    translator.body.append(translator.starttag(node, "details", CLASS="admonition hide"))
-    translator.body.append("<summary>\n")
     words = translator.encode(node["prompt_show"])
-    translator.body.append(f'<p class="admonition-title">{words}</p>\n')
-    translator.body.append("</summary>\n")
+    translator.body.append(f'<details class="hide">\n<summary>{words}</summary>\n')
 
 
 def visit_citation(translator: HTML5Translator, node: nodes.citation) -> None:

@@ -29,10 +29,13 @@
   Promise.all([parsed, painted]).then(() => {
     for (const late of document.querySelectorAll(".book-late")) {
       const script = late.content.querySelector("[src*='site.js']");
-      script?.addEventListener("load", () => {
-        removeEventListener("click", press, true);
-        pressed?.click();
-      });
+      script?.addEventListener("load", () =>
+        setTimeout(() => {
+          // after what the script does in turn (extensions/bundles.py)
+          removeEventListener("click", press, true);
+          pressed?.click();
+        }),
+      );
       late.replaceWith(late.content);
     }
   });
@@ -53,6 +56,7 @@
   const loaded = new Promise((done) => addEventListener("load", done));
   Promise.all([loaded, painted]).then(() => {
     delete root.dataset.unseen;
+    getComputedStyle(root).color; // has styles made now, and the layout in a task of its own
     const left = [
       ...document.querySelectorAll(".bd-article > section > :is(section, dl.glossary)"),
     ];
