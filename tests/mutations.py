@@ -1103,7 +1103,7 @@ scripts keep theirs: return rjsmin.jsmin(inside) ⇒ return inside
 
 # website/extensions/lean_styles.py | test_site_styles.py -k 'rule or selector or paper'
 fields have all parts | test_site_styles.py -k fields: or FIELDS.search(text) ⇒
-whatever comes after: or AFTER.search(text): ⇒ :
+whatever comes after: if AFTER.search(text): ⇒ if False:
 our unused rules: if ours and len(kept) < len(every) ⇒ if False
 ids always used: (is_class or token.type == "hash") ⇒ is_class
 dark on paper: rules.append(f"@media not print{{ ⇒ rules.append(f"@media all{{

@@ -151,6 +151,8 @@ def test_a_motion_that_no_animation_names_goes():
 def test_no_rule_is_about_whatever_comes_after_something():
     assert leaned("p + * { a: b } p ~ :first-child { a: b }") == ""
     assert leaned("p ~ p.used { a: b } p + ::before { c: d }").count("{") == 2
+    with pytest.raises(ExtensionError, match=r"p \+ \* is about whatever comes after something"):
+        leaned("p + * { a: b }", ours=True)
 
 
 def test_what_scripts_say_and_no_page_gets_has_no_rule_and_a_page_that_has_it_stops_the_build():

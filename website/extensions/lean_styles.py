@@ -151,7 +151,11 @@ def weak(selector: list, pages: Pages) -> str:
 def is_used(selector: list, pages: Pages, ours: bool) -> bool:
     """Whether each class and id of a selector stands somewhere, and all of it in some place."""
     text = tinycss2.serialize(selector).strip()
-    if text.startswith(ALWAYS) or FIELDS.search(text) or AFTER.search(text):
+    if text.startswith(ALWAYS) or FIELDS.search(text):
+        return False
+    if AFTER.search(text):
+        if ours:
+            raise ExtensionError(f"{text} is about whatever comes after something: say what")
         return False
     for before, token in zip([None, *selector], selector, strict=False):
         name = token.value if token.type in ("ident", "hash") else ""
