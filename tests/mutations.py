@@ -1362,6 +1362,10 @@ a section leads to its page: here = address if i == 0 else ⇒ here = address if
 
 # website/theme/scheme.js | test_site_pages.py -k pressed_before
 what is pressed early is lost: pressed?.click(); ⇒
+formulas wait for no font | test_site_pages.py -k set_anew_once: .then(come) ⇒
+every font is asked for | test_site_pages.py -k set_anew_once:
+    .filter((tag) => document.querySelector(tag)) ⇒
+a font that fails is waited for | test_site_pages.py -k set_anew_once: allSettled ⇒ all
 it is pressed too early: setTimeout(() => { ⇒ [0].forEach(() => {
 
 # website/theme/layout.html | test_site_pages.py -k one_style_sheet

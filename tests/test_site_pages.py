@@ -789,3 +789,24 @@ def test_a_button_that_is_pressed_before_the_script_is_there_works_when_it_is(br
     page.locator("button i").click()
     assert page.title() == "foundfound"
     page.close()
+
+
+FORMULA = f"""<!DOCTYPE html><script>{(FOLDER_OF_THEME / "scheme.js").read_text("utf-8")}</script>
+<style>@font-face {{ font-family: "Book Math"; src: url(math.woff2) }}
+@font-face {{ font-family: "Book Root"; src: url(root.woff2) }}
+html:not([data-unseen]) math {{ font-family: "Book Math" }}</style>
+<p>text <math><mi>x</mi></math></p>"""
+
+
+def test_formulas_are_set_anew_once_when_their_font_has_come_or_failed(browser):
+    page, asked = browser.new_page(), []
+    page.route("**/*", lambda route: route.fulfill(body=FORMULA, content_type="text/html"))
+    page.route("**/*.woff2", lambda route: asked.append(route))
+    with page.expect_request("**/math.woff2"):
+        page.goto("https://example.org/")
+    page.wait_for_timeout(200)
+    assert page.evaluate("document.documentElement.dataset.unseen") == ""
+    (font,) = asked  # no root is on the page
+    font.abort()
+    page.wait_for_function("document.documentElement.dataset.unseen === undefined")
+    page.close()

@@ -54,18 +54,30 @@
   for (const touch of ["pointerdown", "keydown", "hashchange"])
     addEventListener(touch, settle, { once: true, capture: true });
   const loaded = new Promise((done) => addEventListener("load", done));
-  Promise.all([loaded, painted]).then(() => {
-    delete root.dataset.unseen;
-    getComputedStyle(root).color; // has styles made now, and the layout in a task of its own
-    const left = [
-      ...document.querySelectorAll(".bd-article > section > :is(section, dl.glossary)"),
-    ];
-    const next = () => {
-      const section = left.shift();
-      if (!section || root.dataset.fresh === undefined) return settle();
-      section.style.contentVisibility = "visible";
+  // All at once: with each font that came later, formulas would be laid out anew.
+  const fonts = {
+    math: '1em "Book Math"',
+    msqrt: '1em "Book Root"',
+    em: 'italic 1em "Book Serif"',
+  };
+  const come = () => {
+    const asked = Object.keys(fonts).filter((tag) => document.querySelector(tag));
+    return Promise.allSettled(asked.map((tag) => document.fonts.load(fonts[tag])));
+  };
+  Promise.all([loaded, painted])
+    .then(come)
+    .then(() => {
+      delete root.dataset.unseen;
+      getComputedStyle(root).color; // has styles made now, and the layout in a task of its own
+      const left = [
+        ...document.querySelectorAll(".bd-article > section > :is(section, dl.glossary)"),
+      ];
+      const next = () => {
+        const section = left.shift();
+        if (!section || root.dataset.fresh === undefined) return settle();
+        section.style.contentVisibility = "visible";
+        requestIdleCallback(next);
+      };
       requestIdleCallback(next);
-    };
-    requestIdleCallback(next);
-  });
+    });
 })(document.documentElement);
