@@ -1152,8 +1152,9 @@ each word of a signature has one | test_site_pages.py -k words_of_code:
 any fold goes on: if cell["prompt_show"] == f"{before['prompt_show']}, continued": ⇒
     if cell["prompt_show"].endswith(", continued"):
 what goes on comes first: before.extend(cell.children) ⇒ before.children[:0] = cell.children
-code does not hang: "hanging": True} ⇒ "hanging": False}
-short lines hang: return line if letters <= SHORT else ⇒ return
+code does not hang: "short": short} ⇒ "short": None}
+what is printed hangs late: "myst-ansi": 42 ⇒ "myst-ansi": 43
+short lines hang: return line if letters <= short else ⇒ return
 a space begins anew: yield (kind if kind is last else Text), space ⇒ yield Text, space
 spaces take the next colour: yield (kind if kind is last else Text), space ⇒ yield kind, space
 signs are letters: unescape(re.sub("<[^>]*>", "", line)) ⇒ line

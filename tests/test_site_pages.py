@@ -127,6 +127,11 @@ def folded(tag, source, show, hide):
     return cell | {"metadata": metadata, "source": source}
 
 
+PRINTED = f"{'a' * 42}\n{'b' * 43}\n\nc\n"
+SAYS = {
+    **{"cell_type": "code", "execution_count": 2, "metadata": {}, "source": "says()"},
+    "outputs": [{"output_type": "stream", "name": "stdout", "text": PRINTED}],
+}
 LONG_LINE = 'long = wide not in f"one {d} two"'
 NOTEBOOK = {
     "cells": [folded("hide-input", f"a = (1)\n\n{LONG_LINE}\n", "A <title>", "Its <other>")]
@@ -138,7 +143,8 @@ NOTEBOOK = {
             ("third\n", "Set-up, continued"),
             ("apart\n", "Training, continued"),
         )
-    ],
+    ]
+    + [SAYS],
     "metadata": {
         "kernelspec": {"name": "python3", "display_name": "Python"},
         "language_info": {"name": "python", "pygments_lexer": "ipython3"},
@@ -317,14 +323,20 @@ def test_a_picture_below_the_first_screen_waits_as_others_do():
 def test_code_keeps_its_text_when_its_lines_get_elements(built):
     code = built["one"].xpath("//article//pre")[0]
     assert code.text_content() == f"a = (1)\n\n{LONG_LINE}\n"
-    assert [line.text_content() for line in code.find_class("book-line")] == [f"{LONG_LINE}\n"]
+    assert [line.text_content() for line in code.find_class("line")] == [f"{LONG_LINE}\n"]
     classes = [inner.get("class") for inner in code.iter("span")]
     # a name, an operator or a bracket has no colour of its own; "not in" is one, and so is what a
     # string is made of
-    assert classes == [None, "mi", "book-line", "k", "s", "s"]
+    assert classes == [None, "mi", "line", "k", "s", "s"]
     assert [span.text for span in code.iter("span") if span.get("class") in ("k", "s")] == [
         *("not in", 'f"one {', '} two"')
     ]
+
+
+def test_a_printed_line_hangs_where_a_phone_is_too_narrow_for_it(built):
+    (printed,) = built["one"].xpath("//article//div[contains(@class, 'output')]//pre")
+    assert printed.text_content() == PRINTED
+    assert [line.text_content() for line in printed.find_class("line")] == [f"{'b' * 43}\n"]
 
 
 def test_a_fold_is_called_by_its_title(built):

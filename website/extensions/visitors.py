@@ -44,8 +44,9 @@ SAME = {
 }
 FRAME = '<div class="pst-scrollable-table-container">'  # which the theme puts around each table
 OF_A_LINK = {"std", "std-ref", "std-term", "std-doc", "doc", "xref", "myst"}  # where it leads to
-SHORT = 32  # letters that fit on a screen of 320 px
-CODE = "ipython3"  # the language of a chapter's cells, as MyST-NB calls it
+# The languages of a chapter's cells and of what they print, as MyST-NB calls them, and the letters
+# that fit on a phone of 320 px, and of 360 px.
+SHORT = {"ipython3": 32, "myst-ansi": 42}
 
 
 def joined(tokens: Iterable) -> Iterator[tuple]:
@@ -64,32 +65,32 @@ def joined(tokens: Iterable) -> Iterator[tuple]:
         yield Text, space
 
 
-def hanging(line: str) -> str:
+def hanging(line: str, short: int) -> str:
     """A line of code in an element that hangs, if some screen may be too narrow for the line."""
     letters = len(unescape(re.sub("<[^>]*>", "", line)).rstrip())
-    return line if letters <= SHORT else f'<span class="book-line">{line}</span>'
+    return line if letters <= short else f'<span class="line">{line}</span>'
 
 
 class BookFormatter(HtmlFormatter):
     """Code with elements only where a colour begins, and with ``hanging`` for each long line."""
 
-    def __init__(self, *, hanging: bool = False, **options) -> None:
+    def __init__(self, *, short: int | None = None, **options) -> None:
         super().__init__(**options)
-        self.hanging = hanging
+        self.short = short
 
     def format(self, tokens: Iterator, outfile) -> None:
         super().format(joined(tokens), outfile)
 
     def wrap(self, source: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
-        if not self.hanging:
+        if self.short is None:
             return super().wrap(source)
-        lines = ((i, hanging(line)) for i, line in source)
+        lines = ((i, hanging(line, self.short)) for i, line in source)
         return super().wrap(lines)
 
 
 def visit_code(translator: HTML5Translator, node: nodes.literal_block) -> None:
-    if node.get("language") == CODE:
-        node["highlight_args"] = {**node.get("highlight_args", {}), "hanging": True}
+    if short := SHORT.get(node.get("language", "")):
+        node["highlight_args"] = {**node.get("highlight_args", {}), "short": short}
     type(translator).visit_literal_block(translator, node)
 
 
