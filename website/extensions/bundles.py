@@ -53,8 +53,8 @@ SCRIPTS = (
     "copybutton.js",
     "menus.js",
 )
-# Those that the page asks what it looks like; each runs in a task of its own, so that a touch is
-# not kept waiting for all of them.
+# Those that ask what the page looks like; each runs in a task of its own, so that a touch does not
+# wait for all of them.
 IN_TURN = (
     "place.js",
     "scripts/sphinx-book-theme.js",
