@@ -1235,6 +1235,15 @@ exercises are figures: "Exercise": "ex" ⇒ "Exercise": "fig"
 an entry's key for its address: f"cite-{key}" ⇒ key
 words after a link lost: yield nodes.Text(words[end:]) ⇒ pass
 sections without an address: anchor(app, section, f"sec-{title[1]}") ⇒ pass
+each character is a letter | test_site_pages.py -k for_chinese: "中文" if CHINESE ⇒ None if CHINESE
+an entry leads to a number | test_site_pages.py -k for_chinese:
+    (kind, name, term["ids"][0], main, ⇒ (kind, name, number, main,
+
+# website/theme/genindex.html | test_site_pages.py -k for_chinese
+terms look as names do: {% if term %} ⇒ {% if 0 %}
+parts are left out: {%- if parts %} ⇒ {%- if 0 %}
+all is laid out at once: <section class="book-letter" ⇒ <section class="letter"
+other places have its name, too: if loop.first else ⇒ if loop else
 
 # website/extensions/page_parts.py | test_site_pages.py -k modules
 a changed script in an old folder: len(content)}\n".encode() + content) ⇒ len(content)}\n".encode())

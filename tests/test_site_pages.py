@@ -187,7 +187,13 @@ attention
 :all:
 ```
 
+```{index} mask; causal
+```
+
 Call `f (1)`.
+
+```{index} mask; causal
+```
 
 ```{py:function} f(x: list[int], y=1)
 ```
@@ -273,6 +279,22 @@ def test_words_of_code_have_elements_only_where_they_look_otherwise(built):
 def test_a_title_says_a_name_once(built):
     assert built["index"].findtext("head/title") == "A"
     assert built["genindex"].findtext("head/title") == "Index — A"
+
+
+def test_the_index_has_a_section_for_each_letter_and_one_for_chinese(built):
+    page = built["genindex"]
+    row = page.xpath("//article/section/p[@class='book-letters']/a")
+    assert [(a.text, a.get("href")) for a in row] == [(x, f"#{x}") for x in ("B", "F", "M", "中文")]
+    b, f, m, chinese = page.xpath("//article/section/section[@class='book-letter']")  # book.css's
+    assert [one.get("id") for one in (b, f, m, chinese)] == [a.text for a in row]
+    (term,) = chinese.iter("a")
+    assert (term.text, term.get("class")) == ("注意力", "book-term")
+    assert term.get("href") == "index.html#term-注意力"
+    (name,) = b.iter("a")
+    assert (name.text, name.get("class")) == ("f()", None)
+    (mask,) = m.xpath("./ul/li")
+    assert mask.text.strip() == "mask"
+    assert [a.text for a in mask.xpath("./ul/li/a")] == ["causal", "[1]"]
 
 
 def test_buttons_and_the_sidebar_say_what_they_are(built):

@@ -78,7 +78,10 @@ def number_what_is_numbered(app: Sphinx, doctree: nodes.document) -> None:
 
 
 class TermNames(SphinxTransform):
-    """A Chinese term's address is the term. Sphinx's keeps only what is ASCII, or counts."""
+    """A Chinese term's address is the term. Sphinx's keeps only what is ASCII, or counts.
+
+    In the index, all Chinese terms stand under one heading; each character would have its own.
+    """
 
     default_priority = 700  # before the domains take note
 
@@ -93,8 +96,8 @@ class TermNames(SphinxTransform):
             objects["term", text] = (self.env.docname, term["ids"][0])
             for entries in term.findall(index):
                 entries["entries"] = [
-                    tuple(term["ids"][0] if part == number else part for part in entry)
-                    for entry in entries["entries"]
+                    (kind, name, term["ids"][0], main, "中文" if CHINESE.search(name) else heading)
+                    for kind, name, _, main, heading in entries["entries"]
                 ]
 
 
