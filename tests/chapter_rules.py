@@ -111,12 +111,22 @@ def it_begins_with_its_question(notebook: NotebookNode) -> Iterator[str]:
     kinds = [cell.cell_type for cell in notebook.cells[:2]]
     if kinds != ["markdown", "markdown"]:
         yield "no text follows its title: it opens with code"
+    for cell in notebook.cells[:2]:
+        for asked in re.findall(r"^\*\*The question\.\*\* .*$", cell.source, re.MULTILINE):
+            if "?" not in asked:
+                yield f"{cell.id}: its question asks nothing"
 
 
 def imports_are_folded(notebook: NotebookNode) -> Iterator[str]:
     found = [cell for cell in code_cells(notebook) if cell.id == "imports"]
     if not found or is_open(found[0]):
         yield "no folded cell imports"
+    for cell in code_cells(notebook):
+        body = ast.parse(python_of_cell(cell.source)).body
+        if body and all(isinstance(node, ast.Import | ast.ImportFrom) for node in body):
+            title = TITLE.match(cell.source)
+            if cell.id != "imports" and title and not title[1].endswith(", continued"):
+                yield f"{cell.id}: imports in a fold of its own: name the cell '…, continued'"
 
 
 def drawings_have_words(notebook: NotebookNode) -> Iterator[str]:

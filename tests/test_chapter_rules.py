@@ -126,6 +126,11 @@ def imports_before_the_question(notebook):
     notebook.cells.insert(1, notebook.cells.pop(2))
 
 
+@breaks("it_begins_with_its_question", "text-0: its question asks nothing")
+def a_question_that_asks_nothing(notebook):
+    notebook.cells[0].source += "\n\n**The question.** One sees.\n\nDoes one?"
+
+
 @breaks("tags_are_known", "lesson: is tagged hide-output")
 def an_unknown_tag(notebook):
     cell(notebook, "lesson").metadata.tags = ["hide-output"]
@@ -207,6 +212,12 @@ def no_imports(notebook):
 def open_imports(notebook):
     cell(notebook, "imports").metadata.pop("tags")
     cell(notebook, "imports").source = "x = 1"
+
+
+@breaks("imports_are_folded", "proof: imports in a fold of its own: name the cell '…, continued'")
+def imports_with_another_name(notebook):
+    cell(notebook, "proof").source = "# @title More imports\nimport math"
+    tidy(notebook)
 
 
 @breaks("drawings_have_words", "drawn: shows other than one drawing of transformer_book.drawings")

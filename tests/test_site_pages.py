@@ -625,10 +625,10 @@ def test_a_cell_that_waits_is_marked_and_the_head_counts(with_ticks):
     cells = [c for c in document.findall(nodes.container) if "cell" in c["classes"]]
     assert ["book-yours" in cell["classes"] for cell in cells] == [True, False, True]
     head = next(p for p in document.findall(nodes.paragraph) if "book-head" in p["classes"])
-    assert (
-        head.astext()
-        == "1 claim, each executed on this page · 1 function to write yourself · 1 exercise"
-    )
+    claim, turn, exercise = head.astext().split(" · ")  # which are not broken
+    assert claim.split("\xa0") == ["1", "claim,", "each", "tested", "by", "code"]
+    assert turn.split("\xa0") == ["1", "function", "to", "write", "yourself"]
+    assert exercise == "1\xa0exercise"
 
 
 def test_where_a_cell_saves_a_file_for_the_next_it_is_the_one_to_type_in():
@@ -641,7 +641,7 @@ def test_where_a_cell_saves_a_file_for_the_next_it_is_the_one_to_type_in():
 def test_a_turn_of_several_lines_counts_once_and_what_is_not_there_is_not_counted(with_ticks):
     document = with_ticks(["○ Your turn 1.1: a\n○ Your turn 1.1: b\n○ Your turn 1.2: c\n"])
     head = next(p for p in document.findall(nodes.paragraph) if "book-head" in p["classes"])
-    assert head.astext() == "2 functions to write yourself"
+    assert head.astext().split() == ["2", "functions", "to", "write", "yourself"]
 
 
 def test_a_page_that_is_no_chapter_stays_as_it_is():

@@ -13,9 +13,9 @@ from transformer_book.claims import Claim, claims_of
 HEAD = """\
 # Ledger of claims
 
-Each line is a claim: a sentence that a chapter states and tests, in the line of code behind the \
-link. Were it false, the chapter would stop there with an error. `make chapters` writes this page \
-from what the chapters claim. There are three kinds of claims:
+The book has {all} claims, which are sentences that a chapter states and tests. Each links to the \
+line of code that tests it, and if it were false, the chapter would stop there with an error. \
+There are three kinds of claims:
 
 | kind | how many | what the line of code does |
 |---|---|---|
@@ -26,7 +26,7 @@ from what the chapters claim. There are three kinds of claims:
 "3 seeds" means that the experiment was made from three random starts, and that the sentence held \
 for each of them, or for their average; "200 steps", for how long its models were trained. Some \
 experiments take longer than a page has time for: their claims test results that are stored with \
-the book. `make experiments` lists them and makes them anew.
+the book. `make experiments` lists them and makes them anew, and `make chapters` writes this page.
 
 <div class="book-ledger"><p>On the book's site you can choose here which claims are shown.</p></div>
 """
@@ -45,7 +45,7 @@ def ledger(paths: list[Path]) -> str:
     """The page ``appendix/ledger.md``, in Markdown."""
     chapters = [nbformat.read(path, as_version=4) for path in paths]
     kinds = Counter(made.kind for chapter in chapters for made in claims(chapter))
-    head = HEAD.format_map(kinds)
+    head = HEAD.format_map(kinds + Counter(all=kinds.total()))
     return head + "".join(line for chapter in chapters for line in _section(chapter))
 
 

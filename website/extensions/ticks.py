@@ -102,11 +102,12 @@ def add_head(doctree: nodes.document) -> None:
         "exercise": len({m[0] for t in waiting if (m := re.search(r"Exercise \d+\.\d+", t))}),
     }
     words = {
-        "claim": "claim{}, each executed on this page",
+        "claim": "claim{}, each tested by code",
         "turn": "function{} to write yourself",
         "exercise": "exercise{}",
     }
     said = [f"{n} {words[what].format('s' * (n != 1))}" for what, n in counts.items() if n]
+    said = [words.replace(" ", "\N{NO-BREAK SPACE}") for words in said]
     title = next(iter(doctree.findall(nodes.title)))
     if said:
         head = nodes.paragraph(classes=["book-head"])
