@@ -1242,7 +1242,8 @@ an entry leads to a number | test_site_pages.py -k for_chinese:
 # website/theme/genindex.html | test_site_pages.py -k for_chinese
 terms look as names do: {% if term %} ⇒ {% if 0 %}
 parts are left out: {%- if parts %} ⇒ {%- if 0 %}
-all is laid out at once: <section class="book-letter" ⇒ <section class="letter"
+a letter's heading under the row: <section class="book-letter" ⇒ <section class="letter"
+letters are not what scheme.js lays out: <section id="index"> ⇒ <p></p>
 other places have its name, too: if loop.first else ⇒ if loop else
 
 # website/extensions/page_parts.py | test_site_pages.py -k modules

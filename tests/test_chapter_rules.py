@@ -214,9 +214,12 @@ def open_imports(notebook):
     cell(notebook, "imports").source = "x = 1"
 
 
-@breaks("imports_are_folded", "proof: imports in a fold of its own: name the cell '…, continued'")
+@breaks(
+    "imports_are_folded",
+    "proof: imports in a fold of its own: its first line is to be '# @title Imports, continued'",
+)
 def imports_with_another_name(notebook):
-    cell(notebook, "proof").source = "# @title More imports\nimport math"
+    cell(notebook, "proof").source = "# @title More imports, continued\nimport math"
     tidy(notebook)
 
 

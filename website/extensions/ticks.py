@@ -107,11 +107,11 @@ def add_head(doctree: nodes.document) -> None:
         "exercise": "exercise{}",
     }
     said = [f"{n} {words[what].format('s' * (n != 1))}" for what, n in counts.items() if n]
-    said = [words.replace(" ", "\N{NO-BREAK SPACE}") for words in said]
     title = next(iter(doctree.findall(nodes.title)))
     if said:
         head = nodes.paragraph(classes=["book-head"])
-        head += nodes.Text(" · ".join(said))
+        unbroken = (part.replace(" ", "\N{NO-BREAK SPACE}") for part in said)
+        head += nodes.Text(" · ".join(unbroken))
         title.parent.insert(title.parent.index(title) + 1, head)
 
 
