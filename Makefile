@@ -1,10 +1,10 @@
-# make book · make serve · make test · make mutations · make chapters · make experiments · make lint · make types · make site-check · make pdf · make epub · make rehearsal · make turns FILL=… · make repository URL=…
+# make book · make serve · make test · make chapters · make experiments · make lint · make types · make site-check · make pdf · make epub · make rehearsal · make turns FILL=… · make repository URL=…
 # PYTHON names the interpreter that .venv is made from (3.11 or newer); PORT is for make serve.
 PYTHON ?= python3
 PORT ?= 8000
 RUN := .venv/bin/python
 
-.PHONY: book serve test mutations chapters experiments lint types site-check pdf epub rehearsal turns repository clean
+.PHONY: book serve test chapters experiments lint types site-check pdf epub rehearsal turns repository clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -19,10 +19,6 @@ serve: .venv/ready
 
 test: .venv/ready
 	$(RUN) -m pytest --nbval
-
-# Breaks the package on purpose, in a copy, one line at a time, and says which errors no test notices.
-mutations: .venv/ready
-	$(RUN) -m tests.mutations
 
 # Runs the chapters whose code, imports or outputs changed, two at a time (JOBS=N), and stores their
 # outputs; ALL=1 runs each, ONLY="01 one_evening" those whose names begin so.
@@ -49,9 +45,10 @@ node_modules/.package-lock.json: package-lock.json
 types: .venv/ready
 	$(RUN) -m mypy
 
-# Opens every built page in headless Chromium: no outside host, no error, nothing wider than a phone.
-site-check: .venv/ready
+# Builds the site and looks at it in headless Chromium: every page, then how its parts behave.
+site-check: book
 	@$(RUN) -m website check
+	$(RUN) -m pytest tests/site
 
 # The book as one PDF and as one ePub, made from the built site; its pages then link to them.
 pdf epub: .venv/ready

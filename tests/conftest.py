@@ -3,8 +3,7 @@ import signal
 
 import pytest
 
-from tests import unchecked as annotations
-from website.browser import browser_path, chromium
+from tests.package import unchecked as annotations
 
 
 @pytest.fixture
@@ -33,14 +32,3 @@ def ctrl_c():
     yield
     gc.callbacks[:] = callbacks
     signal.signal(signal.SIGINT, before)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """Headless Chromium; skips, with the reason, where there is none."""
-    try:
-        browser_path()
-    except SystemExit as missing:
-        pytest.skip(str(missing))
-    with chromium() as browser:
-        yield browser

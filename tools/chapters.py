@@ -1,7 +1,7 @@
 """Run the chapters and store what they print: ``make chapters``.
 
 A chapter's outputs are committed, so each notebook carries a stamp that says what they were made
-from; ``tests/test_chapters.py`` refuses a stamp that no longer fits.
+from; ``tests/book/test_chapters.py`` refuses a stamp that no longer fits.
 """
 
 import argparse

@@ -3,7 +3,7 @@
 Each runs to its end alone in an empty folder, with PyTorch, NumPy, Matplotlib and a kernel only.
 Its set-up cell is left as it is: git's ``insteadOf`` leads it to a clone of this repository.
 ``COLAB=1`` takes the versions that Colab has (``tools/colab.txt``) instead of ours, ``SOFT=1`` a
-GPU of software (``tests/soft_cuda``) instead of the CPU.
+GPU of software (``tests/package/soft_cuda``) instead of the CPU.
 """
 
 import argparse

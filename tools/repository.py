@@ -1,7 +1,7 @@
 """Name the repository everywhere: ``make repository URL=https://github.com/OWNER/NAME``.
 
 ``_config.yml`` holds the address; the chapters' set-up cells, the README, the package's metadata
-and the site's own address repeat it, and ``tests/test_repository.py`` holds them equal.
+and the site's own address repeat it, and ``tests/book/test_repository.py`` holds them equal.
 """
 
 import re

@@ -1,7 +1,7 @@
 """What chapter 7's own cells measure in new stacks of 1 to 32 layers, for its living figure.
 
 ``python -m website depths`` writes ``parts/living/depths.js``, in half a minute. It is wanted when
-those cells change; ``tests/test_living.py`` says so.
+those cells change; ``tests/site/test_living.py`` says so.
 """
 
 from collections.abc import Iterator

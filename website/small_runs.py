@@ -1,7 +1,7 @@
 """What chapter 9's own loop does with its small translator at many rates, for its living figure.
 
 ``python -m website runs`` writes ``parts/living/small_runs.js``, in four minutes. It is wanted when
-the chapter's loop or translator changes; ``tests/test_living.py`` says so.
+the chapter's loop or translator changes; ``tests/site/test_living.py`` says so.
 """
 
 import math

@@ -1,0 +1,200 @@
+"""Measured numbers stand behind ≈, and nbval compares these within a factor, the rest exactly.
+
+But for what stands behind a sign that a cell names.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import nbformat
+import pytest
+
+from tests.book.measured import NUMBER
+from tools.chapters import NOTEBOOKS, ROOT, code_cells
+from transformer_book.claims import Claim, claims_of
+
+# what is stored, and what the cell prints now
+SAME = {
+    "another number": ("loss ≈ 0.52 after 9 steps", "loss ≈ 0.61 after 9 steps"),
+    "just within the factor": ("≈ 0.05 nats", "≈ 0.50 nats"),
+    "more digits and padding": ("≈ 9.5 ms", "≈   10.25 ms"),
+    "a true minus": ("≈ −0.5", "≈ -0.4"),
+    "an exponent": ("≈ 1.5e-05 each", "≈ 0.00003 each"),
+    "thousands": ("≈ 12,345 steps, 1", "≈ 9999 steps, 1"),
+    "two in a line": ("≈ 52 ms against ≈ 0.2 ms", "≈ 7 ms against ≈ 0.3 ms"),
+    "no space": ("≈0.5", "≈ 0.25"),
+    "the end of a sentence": ("it is ≈ 3.", "it is ≈ 2.5."),
+    "about nothing": ("≈ 0.00", "≈ 0.05"),
+    "about nothing, with another sign": ("≈ -0.02", "≈ 0.02"),
+    "about nothing, in whole numbers": ("≈ 0 %", "≈ 4 %"),
+}
+DIFFERENT = {
+    "a word": ("loss ≈ 0.52", "mean ≈ 0.52"),
+    "a unit": ("≈ 52 ms", "≈ 52 s"),
+    "a unit without a space": ("≈ 52ms", "≈ 52s"),
+    "a number that is exact": ("≈ 0.5 in 9 steps", "≈ 0.5 in 8 steps"),
+    "a number of another line": ("≈ 0.5\n12", "≈ 0.5\n13"),
+    "a number before the sign": ("3 ≈ 0.5", "4 ≈ 0.5"),
+    "a missing line": ("≈ 0.5\nright", "≈ 0.5"),
+    "a missing number": ("≈ 0.5", "≈ "),
+    "not a number": ("≈ 0.5", "≈ nan"),
+    "infinity": ("≈ 0.5", "≈ inf"),
+    "a missing sign": ("≈ 0.5", "0.5"),
+    "the spaces behind": ("≈ 0.5  ms", "≈ 10.5 ms"),
+    "a second number": ("≈ 0.5", "≈ 0.5, 0.6"),
+    "beyond the factor": ("≈ 0.05 nats", "≈ 0.51 nats"),
+    "beyond the factor, smaller": ("≈ 64.3", "≈ 6.42"),
+    "beyond it in the second number": ("≈ 52 ms against ≈ 0.2 ms", "≈ 52 ms against ≈ 2.1 ms"),
+    "another sign": ("≈ 0.5", "≈ -0.4"),
+    "a larger power": ("≈ 1e-12", "≈ 1e-08"),
+    "a smaller power": ("≈ 1e-08", "≈ 1e-12"),
+    "no longer nothing": ("≈ 0.00", "≈ 0.06"),
+}
+# where the cell states a factor: what is stored, what it prints now, and the factor
+SAME_WITHIN = {
+    "within what is stated": ("≈ 0.49", "≈ 0.52", 1.1),
+    "rounded": ("0 ≈ 1", "0 ≈ 2", 1.1),
+}
+DIFFERENT_WITHIN = {
+    "beyond what is stated": ("≈ 0.49", "≈ 0.55", 1.1),
+    "beyond, at two units": ("≈ 0.02", "≈ 0.04", 1.1),
+}
+
+
+def misused(notebook):
+    """What is wrong with the ≈ of a chapter's outputs."""
+    for cell in code_cells(notebook):
+        data = [dict(output.get("data", {})) for output in cell.outputs]
+        shown = [data[kind] for data in data for kind in data if kind.startswith("text/")]
+        streams = [output.text for output in cell.outputs if output.output_type == "stream"]
+        text = "\n".join(shown + streams)
+        if len(NUMBER.findall(text)) != text.count("≈"):
+            yield f"{cell.id}: ≈ stands before what is no number"
+        if "≈" in text and "nbval-ignore-output" in cell.metadata.get("tags", []):
+            yield f"{cell.id}: ≈ stands in an output that is not compared at all"
+        if any("≈" in made.text for made in claims_of(cell.outputs)):
+            yield f"{cell.id}: ≈ stands in a claim, whose anchor would move"
+        if "within" in cell.metadata and ("≈" not in text or cell.metadata["within"] <= 1):
+            yield f"{cell.id}: states a factor above 1 for no number, or none above 1"
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_the_sign_stands_before_measured_numbers_and_nowhere_else(path):
+    assert list(misused(nbformat.read(path, as_version=4))) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "metadata", "wrong"),
+    [
+        ("≈ 0.5 ms", {}, []),
+        ("≈ 0.5 ms", {"within": 1.5}, []),
+        ("a ≈ b", {}, ["m: ≈ stands before what is no number"]),
+        ("≈ 1, ≈\n2", {}, ["m: ≈ stands before what is no number"]),
+        (
+            "≈ 1",
+            {"tags": ["nbval-ignore-output"]},
+            ["m: ≈ stands in an output that is not compared at all"],
+        ),
+        ("1", {"within": 2}, ["m: states a factor above 1 for no number, or none above 1"]),
+        ("≈ 1", {"within": 1}, ["m: states a factor above 1 for no number, or none above 1"]),
+    ],
+)
+def test_a_misused_sign_is_found(text, metadata, wrong):
+    outputs = [nbformat.v4.new_output("stream", text=text)]
+    cell = nbformat.v4.new_code_cell("", id="m", outputs=outputs, metadata=metadata)
+    assert list(misused(nbformat.v4.new_notebook(cells=[cell]))) == wrong
+    cell.outputs = [nbformat.v4.new_output("display_data", data={"text/markdown": text})]
+    assert list(misused(nbformat.v4.new_notebook(cells=[cell]))) == wrong
+
+
+def test_a_sign_in_a_claim_is_found():
+    data = Claim("it takes ≈ 1 ms", "experiment")._repr_mimebundle_()
+    outputs = [nbformat.v4.new_output("display_data", data)]
+    cell = nbformat.v4.new_code_cell("", id="m", outputs=outputs)
+    wrong = "m: ≈ stands in a claim, whose anchor would move"
+    assert list(misused(nbformat.v4.new_notebook(cells=[cell]))) == [wrong]
+
+
+# where the cell says behind which sign a line may go on otherwise
+SAME_BEHIND = {
+    "other words behind the sign": ("≈ 3\na → x y\nb → z", "≈ 4\na → u\nb → "),
+}
+DIFFERENT_BEHIND = {
+    "before the sign": ("a → x", "b → x"),
+    "a line without the sign": ("a → x\nb", "a → y\nc"),
+    "a line more": ("a → x", "a → x\na → x"),
+    "a line less": ("a → x\nb → x", "a → x"),
+}
+CLAIM = """\
+from transformer_book.claims import claim
+print("≈ 0.1")
+claim({})"""
+STORED = (
+    nbformat.v4.new_output("stream", text="≈ 0.2\n"),
+    nbformat.v4.new_output("display_data", Claim("one is odd", "theorem")._repr_mimebundle_()),
+)
+CLAIMS = {
+    "the same claim": "'one is odd', True, 'theorem'",
+    "of another kind": "'one is odd', True, 'identity'",
+    "of another text": "'one is even', True, 'theorem'",
+    "of another budget": "'one is odd', True, seeds=3",
+}
+
+
+def notebook():
+    cells = []
+    for stored, now, *within in (SAME | SAME_WITHIN | DIFFERENT | DIFFERENT_WITHIN).values():
+        output = nbformat.v4.new_output("stream", text=stored + "\n")
+        code = {"source": f"print({now!r})", "execution_count": 1, "outputs": [output]}
+        code["metadata"] = {"within": within[0]} if within else {}
+        cells.append(nbformat.v4.new_code_cell(**code))
+    for stored, now in (SAME_BEHIND | DIFFERENT_BEHIND).values():
+        output = nbformat.v4.new_output("stream", text=stored + "\n")
+        code = {"source": f"print({now!r})", "execution_count": 1, "outputs": [output]}
+        code["metadata"] = {"differs_after": " →"}
+        cells.append(nbformat.v4.new_code_cell(**code))
+    for arguments in CLAIMS.values():
+        code = {"source": CLAIM.format(arguments), "execution_count": 1, "outputs": list(STORED)}
+        cells.append(nbformat.v4.new_code_cell(**code))
+    return nbformat.v4.new_notebook(cells=cells)
+
+
+BEHIND = [*SAME_BEHIND, *DIFFERENT_BEHIND]
+CASES = [*SAME, *SAME_WITHIN, *DIFFERENT, *DIFFERENT_WITHIN, *BEHIND, *CLAIMS]
+PASS = [*SAME, *SAME_WITHIN, *SAME_BEHIND, "the same claim"]
+
+
+def run_nbval(folder, *arguments, cwd, **variables):
+    """The cases that nbval lets pass, by the settings of this repository."""
+    report = folder / "report.xml"
+    command = [sys.executable, "-m", "pytest", "--nbval", "-n", "0", f"--junitxml={report}"]
+    environment = os.environ | {"PYTHONPATH": str(ROOT)} | variables
+    result = subprocess.run(
+        [*command, *arguments], cwd=cwd, env=environment, capture_output=True, timeout=300
+    )
+    cells = list(ElementTree.parse(report).iter("testcase"))
+    assert len(cells) == len(CASES), result.stdout.decode(errors="replace")
+    return [case for case, cell in zip(CASES, cells, strict=True) if not len(cell)]
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory):
+    """The settings of this repository, and one chapter."""
+    folder = tmp_path_factory.mktemp("book")
+    for name in ("pyproject.toml", "conftest.py"):
+        shutil.copy(ROOT / name, folder / name)
+    (folder / "chapters").mkdir()
+    nbformat.write(notebook(), folder / "chapters" / "measured.ipynb")
+    return folder
+
+
+def test_only_the_number_behind_the_sign_may_differ_and_within_a_factor(book):
+    assert run_nbval(book, "chapters", cwd=book) == PASS
+
+
+def test_it_is_so_in_another_folder_and_in_an_old_encoding(book):
+    old = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    assert run_nbval(book, "measured.ipynb", cwd=book / "chapters", **old) == PASS

@@ -1,0 +1,96 @@
+"""The model that the reader puts together in chapter 8 goes through the chapters after it."""
+
+import ast
+
+import pytest
+import torch
+from torch import nn
+
+from tests.site.living import cells_of, run_cells
+from transformer import Transformer, TransformerConfig
+from transformer_book.experiments.cells import chapter
+from transformer_book.experiments.experiment import Plan
+from transformer_book.translator import SENTENCES, corpus, experiment, my_weights, trained, write
+from transformer_book.translator import trained_models as weights
+
+PARTS = ("MyEmbedding", "MyEncoderLayer", "encode", "MyDecoderLayer", "decode", "MyTransformer")
+FOLDS = ("my-model", "my-model-decoder", "my-model-whole")
+
+
+def definitions(number, ids=None):
+    """The classes and functions of a chapter's cells, as Python without comments and docstrings."""
+    cells = chapter(number, *(ids or ["*"]))
+    trees = (ast.parse(source) for name, source in cells.sources() if name != "set-up")
+    nodes = (node for tree in trees for node in tree.body)
+    made = [node for node in nodes if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+    return {node.name: ast.unparse(node) for node in made}
+
+
+def made(number):
+    """The reader's model as a chapter after the eighth holds it, untrained."""
+    imports = [cell for cell in cells_of(number) if cell.startswith("imports")]
+    names = run_cells(number, *imports, *FOLDS)
+    return names["MyTransformer"](len(corpus().english), len(corpus().french))
+
+
+@pytest.mark.parametrize("number", [9, 10])
+def test_the_folds_hold_the_model_of_chapter_8(number):
+    here, eighth = definitions(number, FOLDS), definitions(8)
+    assert {name: here[name] for name in PARTS} == {name: eighth[name] for name in PARTS}
+    solution = eighth["decoder_layer_solution"].replace("decoder_layer_solution", "decoder_layer")
+    assert here["decoder_layer"] == solution
+    assert set(here) == {*PARTS, "decoder_layer"}
+
+
+@pytest.mark.parametrize("number", [9, 10])
+def test_the_stored_weights_fit_it_and_translate(number):
+    model = made(number)
+    model.load_state_dict(my_weights())
+    wanted = ["le chat noir dort", "le chien voit le chat", "le chat voit le chien"]
+    said = write(model, SENTENCES)
+    assert said[:3] == wanted
+    assert said[3] == "la vieille reine ne voit pas souvent les chats noirs"
+
+
+def test_the_packages_post_ln_transformer_is_its_twin():
+    sizes = {"d_model": 64, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2}
+    sizes |= {"d_ff": 128, "dropout": 0.0}
+    twin = Transformer(TransformerConfig(len(corpus().english), len(corpus().french), **sizes))
+    space = {}
+    exec(definitions(10)["my_name"], space)
+    names = {name: space["my_name"](name) for name in twin.state_dict()}
+    own = my_weights()
+    assert set(names.values()) == set(own)
+    twin.load_state_dict({name: own[mine] for name, mine in names.items()})
+    model = made(9)
+    model.load_state_dict(own)
+    src, tgt = torch.randint(4, 200, (2, 3, 7), generator=torch.Generator().manual_seed(0))
+    src[1, 5:] = tgt[2, 4:] = 0  # padding
+    torch.testing.assert_close(model(src, tgt), twin(src, tgt), rtol=1e-4, atol=1e-4)
+
+
+def test_its_weights_are_no_seed_of_the_stored_translators():
+    with pytest.raises(ValueError, match=r"seed must be one of \[0, 1, 2, 3, 4, 5, 6, 7, 8, 9\]"):
+        trained(10)
+
+
+def test_it_is_kept_by_the_names_that_it_has(monkeypatch, tmp_path):
+    def learn(make, plan):
+        make().bias.data.fill_(plan.lr)
+        yield 9, {"exact": 1.0}
+
+    monkeypatch.setattr(weights, "WEIGHTS", tmp_path / "weights")
+    monkeypatch.setattr(experiment, "learn", learn)
+    model = nn.Linear(2, 3)
+    plan = Plan(0.25, 0, (9,), sweep=False)
+    assert list(experiment.learn_and_keep_mine(lambda: model, plan)) == [(9, {"exact": 1.0})]
+    found = my_weights()
+    assert found["bias"].tolist() == [0.25] * 3
+    assert found["weight"].dtype == torch.float32
+    assert torch.equal(found["weight"], model.weight.half().float())
+
+
+def test_the_arm_makes_the_model_of_the_page():
+    (arm,) = experiment.my_arm(next(iter(experiment.CHAPTERS.glob("09_*.ipynb")))).values()
+    assert set(arm.make().state_dict()) == set(my_weights())
+    assert (arm.steps, arm.seeds, arm.chapter) == ((2000,), (0,), 9)

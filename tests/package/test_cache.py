@@ -1,0 +1,276 @@
+"""What decoding keeps from step to step, held against attention over the whole sequence."""
+
+import pytest
+import torch
+from torch import nn
+from torch.testing import assert_close
+
+from tests.package.test_multihead import POSITIONED, B, D, H, S, T, module, source, vectors
+from transformer.cache import (
+    Caches,
+    DecodingState,
+    KeyValueCache,
+    LayerCache,
+    Memory,
+    MemoryCache,
+    takes_cache,
+)
+from transformer.config import TransformerConfig
+from transformer.masks import causal_mask, padding_mask
+from transformer.model import DecoderLayer, EncoderLayer
+from transformer.multihead import record_attention
+
+PIECES = pytest.mark.parametrize("pieces", [(1,) * S, (3, 1, 3), (S,)], ids=str)
+
+
+def by_pieces(attend, x, pieces, cache):
+    """Rows of ``x`` so many at a time, each seeing itself and those before."""
+    rows, mask = [], causal_mask(S)
+    for part in x.split(list(pieces), dim=1):
+        start, end = cache.length, cache.length + part.size(1)
+        rows.append(attend(part, part, part, mask[start:end, :end], cache=cache))
+    return torch.cat(rows, dim=1)
+
+
+@POSITIONED
+@PIECES
+def test_new_positions_see_all_that_came_before(make, pieces):
+    attend, cache = module(positions=make()), KeyValueCache(S)
+    (x,) = vectors(S)
+    whole = attend(x, x, x, causal_mask(S))
+    assert_close(by_pieces(attend, x, pieces, cache), whole, rtol=0, atol=1e-12)
+    assert cache.length == S
+
+
+@POSITIONED
+def test_one_position_at_a_time_needs_no_mask(make):
+    attend, cache = module(positions=make()), KeyValueCache(S)
+    (x,) = vectors(S)
+    rows = [attend(y, y, y, cache=cache) for y in x.split(1, dim=1)]
+    assert_close(torch.cat(rows, dim=1), attend(x, x, x, causal_mask(S)), rtol=0, atol=1e-12)
+
+
+@POSITIONED
+@PIECES
+def test_room_that_is_not_used_yet_is_never_read(make, pieces):
+    attend, cache = module(positions=make()), KeyValueCache(S + 3)
+    (x,) = vectors(S)
+    keys, values = cache.update(*attend.project(x[:, :1], x[:, :1]))
+    assert keys.shape == values.shape == (B, H, 1, D // H)
+    cache.keys[:, :, 1:], cache.values[:, :, 1:] = torch.nan, torch.nan
+    cache.length = 0
+    assert_close(
+        by_pieces(attend, x, pieces, cache), attend(x, x, x, causal_mask(S)), rtol=0, atol=1e-12
+    )
+    assert cache.keys[:, :, S:].isnan().all()
+
+
+@PIECES
+def test_a_cache_holds_what_was_projected_in_order(pieces):
+    attend, cache = module(), KeyValueCache(S)
+    x, y = vectors(S, S)
+    parts = zip(x.split(list(pieces), dim=1), y.split(list(pieces), dim=1), strict=True)
+    for part in parts:
+        held = cache.update(*attend.project(*part))
+    assert_close(held, attend.project(x, y), rtol=0, atol=1e-12)
+
+
+@POSITIONED
+def test_selected_rows_go_on_as_they_would_have(make):
+    attend, cache = module(positions=make()), KeyValueCache(S)
+    (x,) = vectors(S)
+    rows = torch.tensor([2, 0, 2, 1])
+    for y in x[:, :4].split(1, dim=1):
+        attend(y, y, y, cache=cache)
+    cache.select(rows)
+    assert cache.length == 4
+    on = x[rows]
+    found = [attend(y, y, y, cache=cache) for y in on[:, 4:].split(1, dim=1)]
+    whole = attend(on, on, on, causal_mask(S))
+    assert_close(torch.cat(found, dim=1), whole[:, 4:], rtol=0, atol=1e-12)
+
+
+def test_a_cache_refuses_more_than_it_has_room_for():
+    attend, cache = module(), KeyValueCache(4)
+    (x,) = vectors(S)
+    attend(x[:, :3], x[:, :3], x[:, :3], cache=cache)
+    held = cache.keys.clone(), cache.values.clone()
+    with pytest.raises(ValueError, match="the cache has room for 4 positions, got 5"):
+        attend(x[:, 3:5], x[:, 3:5], x[:, 3:5], cache=cache)
+    assert cache.length == 3
+    assert torch.equal(cache.keys[:, :, :3], held[0][:, :, :3])
+    attend(x[:, 3:4], x[:, 3:4], x[:, 3:4], cache=cache)
+    assert cache.length == 4
+    with pytest.raises(ValueError, match="the cache has room for 2 positions, got 3"):
+        attend(x[:, :3], x[:, :3], x[:, :3], cache=KeyValueCache(2))
+
+
+def test_a_memory_is_projected_once():
+    attend, cache, calls = module(), MemoryCache(), []
+    for linear in (attend.W_k, attend.W_v):
+        linear.register_forward_hook(lambda _, inputs, __: calls.append(inputs[0].shape))
+    query, memory = vectors(T, S)
+    mask = padding_mask(source())
+    whole = attend(query, memory, memory, mask)
+    calls.clear()
+    rows = [attend(y, memory, memory, mask, cache=cache) for y in query.split(1, dim=1)]
+    assert_close(torch.cat(rows, dim=1), whole, rtol=0, atol=1e-12)
+    assert calls == [(B, S, D)] * 2
+
+
+def test_rows_of_a_memory_cache_can_be_selected():
+    attend, cache = module(), MemoryCache()
+    query, memory = vectors(T, S)
+    mask, rows = padding_mask(source()), torch.tensor([1, 1, 0, 2])
+    attend(query, memory, memory, mask, cache=cache)
+    cache.select(rows)
+    found = attend(query[rows], memory[rows], memory[rows], mask[rows], cache=cache)
+    assert_close(found, attend(query, memory, memory, mask)[rows], rtol=0, atol=1e-12)
+
+
+def test_selecting_from_what_is_still_empty_does_nothing():
+    rows = torch.tensor([0, 0])
+    for cache in (KeyValueCache(3), MemoryCache()):
+        cache.select(rows)
+        assert cache.length == 0
+    layer = LayerCache(3)
+    layer.select(rows, sources=rows)
+    assert layer.length == 0
+
+
+@POSITIONED
+def test_what_is_recorded_in_a_step_is_a_row_of_the_whole(make):
+    attend, cache = module(positions=make()), KeyValueCache(S)
+    (x,) = vectors(S)
+    with record_attention(attend) as maps:
+        attend(x, x, x, causal_mask(S))
+        whole = maps[""]
+        for t, y in enumerate(x.split(1, dim=1)):
+            attend(y, y, y, cache=cache)
+            row = whole[:, :, t : t + 1]
+            assert maps[""].shape == (B, H, 1, t + 1)
+            assert_close(maps[""], row[..., : t + 1], rtol=0, atol=1e-12)
+            assert not row[..., t + 1 :].any()
+
+
+def test_who_takes_a_cache_says_so():
+    says_no = module()
+    says_no.takes_cache = False
+    assert [takes_cache(part) for part in (module(), says_no, nn.Linear(2, 2))] == [
+        True, False, False,
+    ]  # fmt: skip
+    config = TransformerConfig(9, 9, d_model=D, n_heads=H, d_ff=5)
+    for make, names in (
+        (EncoderLayer, ["self_attention"]),
+        (DecoderLayer, ["self_attention", "cross_attention"]),
+    ):
+        for name in names:
+            layer = make(config)
+            assert takes_cache(layer)
+            setattr(layer, name, nn.Identity())
+            assert not takes_cache(layer)
+
+
+def test_a_memory_selects_vectors_and_mask_together():
+    rows = torch.tensor([2, 0, 0])
+    (vectors_,) = vectors(S)
+    mask = padding_mask(source())
+    selected = Memory(vectors_, mask).select(rows)
+    assert torch.equal(selected.vectors, vectors_[rows])
+    assert torch.equal(selected.mask, mask[rows])
+    assert Memory(vectors_).select(rows).mask is None
+
+
+def test_a_state_selects_its_memory_and_every_cache():
+    attend = [module(seed=seed) for seed in range(4)]
+    x, memory = vectors(S, T)
+    rows = torch.tensor([2, 2, 0])
+    state = DecodingState(Memory(memory, padding_mask(source(T))), [LayerCache(S) for _ in "ab"])
+    for i, cache in enumerate(state.caches):
+        attend[i](x, x, x, causal_mask(S), cache=cache.self_attention)
+        attend[2 + i](x, memory, memory, cache=cache.cross_attention)
+    assert state.length == S
+    before = [
+        [
+            x.clone()
+            for x in (c.self_attention.keys, c.self_attention.values, *c.cross_attention.kept)
+        ]
+        for c in state.caches
+    ]
+    state.select(rows)
+    assert torch.equal(state.memory.vectors, memory[rows])
+    assert torch.equal(state.memory.mask, padding_mask(source(T))[rows])
+    for cache, old in zip(state.caches, before, strict=True):
+        own, other = cache.self_attention, cache.cross_attention
+        for now, was in zip((own.keys, own.values, *other.kept), old, strict=True):
+            assert torch.equal(now, was[rows])
+
+
+def test_a_state_without_a_memory_has_caches_alone():
+    attend, state = module(), Caches([KeyValueCache(3)])
+    (x,) = vectors(1)
+    attend(x, x, x, cache=state.caches[0])
+    state.select(torch.tensor([1]))
+    assert state.length == 1
+    assert state.caches[0].keys.size(0) == 1
+
+
+def filled(n_layers=2):
+    """A state that has read three positions of three sources, and copies of what it holds."""
+    attend = [module(seed=seed) for seed in range(2 * n_layers)]
+    x, memory = vectors(S, T)
+    caches = [LayerCache(S) for _ in range(n_layers)]
+    state = DecodingState(Memory(memory, padding_mask(source(T))), caches)
+    for i, cache in enumerate(state.caches):
+        attend[2 * i](x, x, x, causal_mask(S), cache=cache.self_attention)
+        attend[2 * i + 1](x, memory, memory, cache=cache.cross_attention)
+    own = [c.self_attention.keys.clone() for c in state.caches]
+    of_memory = [c.cross_attention.kept[0].clone() for c in state.caches]
+    return state, own, of_memory
+
+
+@pytest.mark.parametrize(
+    ("selections", "rows", "sources"),
+    [
+        ([[0, 0, 1, 1, 2, 2]], [0, 0, 1, 1, 2, 2], [0, 1, 2]),  # two beams of each
+        ([[0, 0, 1, 1, 2, 2], [1, 0, 3, 3, 4, 5]], [0, 0, 1, 1, 2, 2], [0, 1, 2]),  # reordered
+        ([[0, 0, 1, 1, 2, 2], [5, 4, 1, 1]], [2, 2, 0, 0], [2, 0]),  # a source leaves
+        ([[0, 0, 1, 1, 2, 2], [0, 3, 4]], [0, 1, 2], [0, 1, 2]),  # back to one of each
+        ([[0, 0, 1, 1, 2, 2], [0, 3, 2]], [0, 1, 1], [0, 1, 1]),  # not as many of each
+        ([[0, 1, 1, 2]], [0, 1, 1, 2], [0, 1, 1, 2]),
+        ([[1, 0, 1]], [1, 0, 1], [1, 0, 1]),
+        ([[0, 0, 1, 1, 2, 2], []], [], []),
+    ],
+)
+def test_rows_of_one_source_share_its_memory(selections, rows, sources):
+    state, own, of_memory = filled()
+    vectors_, mask = state.memory
+    for chosen in selections:
+        state.select(torch.tensor(chosen, dtype=torch.long))
+    assert state.per_source == (len(rows) // len(sources) if sources else 1)
+    assert torch.equal(state.memory.vectors, vectors_[sources])
+    assert torch.equal(state.memory.mask, mask[sources])
+    for i, cache in enumerate(state.caches):
+        assert torch.equal(cache.self_attention.keys, own[i][rows])
+        assert torch.equal(cache.cross_attention.kept[0], of_memory[i][sources])
+
+
+def test_a_memory_stays_where_it_is_while_its_rows_change_places():
+    state, _, _ = filled()
+    state.select(torch.tensor([0, 0, 1, 1, 2, 2]))
+    before = state.memory.vectors, state.caches[1].cross_attention.kept[0]
+    state.select(torch.tensor([1, 0, 2, 3, 5, 5]))
+    assert state.memory.vectors is before[0]
+    assert state.caches[1].cross_attention.kept[0] is before[1]
+
+
+def test_room_that_was_made_for_more_rows_is_written_to_again():
+    (x,) = vectors(S)
+    attend, cache = module(), KeyValueCache(S)
+    attend(x[:, :2], x[:, :2], x[:, :2], cache=cache)
+    room = cache.keys.data_ptr()
+    cache.select(torch.tensor([2, 0]))
+    got = attend(x[[2, 0], 2:3], x[[2, 0], 2:3], x[[2, 0], 2:3], cache=cache)
+    whole = attend(x, x, x, causal_mask(S))[[2, 0], 2:3]
+    assert_close(got, whole, rtol=0, atol=1e-12)
+    assert cache.keys.data_ptr() == room

@@ -1,0 +1,795 @@
+"""``python -m transformer train``, alone and under torchrun, and how all commands end."""
+
+import argparse
+import errno
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Literal
+
+import pytest
+import torch
+
+from tests.package.unchecked import unchecked
+from tools.chapters import ROOT
+from transformer.commands import main, prepare, train, train_options
+from transformer.commands.options import (
+    Decoding,
+    Translating,
+    add_options,
+    flat,
+    read_options,
+)
+from transformer.commands.run_folder import RunFolder
+from transformer.config import TransformerConfig
+from transformer.data.batches import BucketedBatches
+from transformer.data.grammar import grammar_pairs, grammar_vocabularies
+from transformer.data.parallel import encode_pairs
+from transformer.files import LOCK, only_writer
+from transformer.training import evaluate_loss
+from transformer.training.checkpoint import checkpoints, load_transformer
+
+QUICK = ["--preset", "tiny", "--device", "cpu", "--quiet", "--batch-size", "8", "--max-len", "24"]
+GRAMMAR = ["--pairs", "60", "--steps", "4", "--save-every", "2", *QUICK]
+BYTE_PAIRS = ["--vocab-size", "300", "--max-len", "99"]
+TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+
+
+# Python then writes when it is asked to, or at the end, whatever the environment says.
+BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+
+
+def trains(run, *options):
+    assert main(["train", "--out", str(run), *options]) == 0
+    return json.loads((checkpoints(run)[-1] / "state.json").read_text())
+
+
+def refused(capsys, *words):
+    """The one line that is left of a command, apart from what went before its colon."""
+    assert main([str(word) for word in words]) == 2
+    [line] = capsys.readouterr().err.splitlines()
+    command, _, message = line.partition(": ")
+    assert command == f"transformer {words[0]}"
+    return message
+
+
+def contents(folder):
+    return {p.relative_to(folder): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
+
+
+def write_lines(path, lines):
+    with gzip.open(path, "wt", encoding="utf-8") as file:
+        file.write("".join(f"{line}\n" for line in lines))
+    return str(path)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    run = tmp_path_factory.mktemp("runs") / "grammar"
+    with unchecked():  # it decodes 500 sentences; the runs on files are checked
+        return run, trains(run, *GRAMMAR)
+
+
+@pytest.fixture
+def files(tmp_path):
+    """Two languages that a model learns fast: the second is the first, in capitals."""
+    subjects = ["the cat", "a dog", "the black dog", "we", "they", "my sister", "the old man", "I"]
+    verbs = ["sleep", "eat", "see a red house", "like him", "never read"]
+    lines = [f"{subject} {verb}" for subject in subjects for verb in verbs]
+    made = (("src", lines), ("tgt", [line.upper() for line in lines]))
+    return [write_lines(tmp_path / f"{name}.gz", text) for name, text in made]
+
+
+@pytest.fixture
+def few(tmp_path):
+    """Three pairs to measure on."""
+    lines = ["the cat", "a dog", "Ein Hund"]
+    return [write_lines(tmp_path / name, lines) for name in ("few.src", "few.tgt")]
+
+
+@pytest.fixture
+def quick(files):
+    """Options of a run of a second."""
+    options = ["--steps", "4", "--save-every", "2", "--warmup", "2"]
+    return ["--train", *files, *QUICK, *BYTE_PAIRS, *options]
+
+
+def test_trains_on_the_grammar_corpus_and_measures(trained):
+    run, about = trained
+    assert about["step"] == 4
+    assert len(about["state"]["losses"]) == 4
+    assert set(about["state"]["evaluations"]) == {"2", "4"}
+    results = json.loads((run / "results.json").read_text())
+    assert results["steps"] == 4
+    assert results["dev"]["decoding"] == "beam 4, length penalty 0.6"
+    assert results["dev"]["sentences"] == 500
+    best = min(about["state"]["evaluations"].values())
+    assert results["dev"]["loss"] == pytest.approx(best, rel=1e-6)
+    assert {p.name for p in run.iterdir()} == {
+        *("settings.json", "source.json", "target.json", "results.json", LOCK),
+        *("step-00000002", "step-00000004"),
+    }
+
+
+def test_the_grammar_corpus_is_measured_on_sentences_that_are_held_out(trained):
+    run, _ = trained
+    results = json.loads((run / "results.json").read_text())
+    model = load_transformer(run / f"step-{int(results['checkpoint'].split()[1]):08d}")
+    losses = {}
+    for split in ("train", "test"):
+        pairs = [(p.source, p.target) for p in grammar_pairs(500, seed=1, split=split)]
+        examples, _ = encode_pairs(pairs, *grammar_vocabularies(), max_len=24)
+        batches = BucketedBatches(examples, batch_size=32, shuffle=False)
+        with unchecked():
+            losses[split] = evaluate_loss(model, batches.epoch(0))
+    assert results["dev"]["loss"] == pytest.approx(losses["test"], rel=1e-6)
+    assert results["dev"]["loss"] != pytest.approx(losses["train"], rel=1e-4)
+
+
+def test_says_what_it_does(quick, few, tmp_path, capsys):
+    options = ["--dev", *few, "--accumulate", "3", "--batch-size", "7"]
+    about = trains(tmp_path / "run", *quick, *options)
+    printed = capsys.readouterr()
+    assert printed.err == ""
+    lines = printed.out.splitlines()
+    assert lines[0].startswith("train: 40 pairs kept, 0 left out; 0 of")
+    assert lines[1].startswith("dev: 3 pairs kept, 0 left out; 0 of")
+    size = sum(p.numel() for p in load_transformer(checkpoints(tmp_path / "run")[-1]).parameters())
+    assert lines[2] == f"{size:,} parameters on cpu; 4 steps, 2 an epoch"
+    losses = about["state"]["losses"]
+    loss = f"{sum(losses) / 4:.3f}"
+    assert lines[3].startswith(f"training loss {loss}, the mean of the last 4 steps, after 4 steps")
+    assert lines[4].startswith("dev, measured at step ")
+    assert lines[7].startswith("BLEU: ")
+    assert " beam 4, length penalty 0.6; nrefs:1|case:mixed|" in lines[7]
+
+
+def test_shows_the_dev_loss_as_it_falls_unless_it_is_to_be_quiet(quick, few, tmp_path, capsys):
+    quick.remove("--quiet")
+    about = trains(tmp_path / "run", *quick, "--dev", *few)
+    shown = capsys.readouterr().err
+    for loss in about["state"]["evaluations"].values():
+        assert f"evaluation {loss:.4g}, " in shown
+
+
+def test_the_same_command_goes_on_and_ends_as_if_it_had_not_stopped(quick, tmp_path):
+    whole = trains(tmp_path / "whole", *quick)
+    trains(tmp_path / "run", *quick, "--steps", "3")
+    again = trains(tmp_path / "run", *quick)
+    assert again["state"]["losses"] == whole["state"]["losses"]
+
+
+def test_a_run_with_other_settings_is_refused_and_kept(quick, tmp_path, capsys):
+    run = tmp_path / "run"
+    trains(run, *quick)
+    before = contents(run)
+    capsys.readouterr()
+    message = refused(capsys, "train", "--out", run, *quick, "--norm", "pre", "--warmup", "9")
+    assert message == f"{run} is a run with other settings: --norm was post, is pre; " + (
+        "--warmup was 2, is 9"
+    )
+    assert contents(run) == before
+
+
+@pytest.mark.usefixtures("unchecked")  # decodes the dev set twice
+def test_other_sentences_under_the_same_name_are_refused_and_the_same_elsewhere_are_not(
+    files, few, quick, tmp_path, capsys
+):
+    run, before = tmp_path / "run", (tmp_path / "tgt.gz").read_bytes()
+    dev = ["--dev", files[1], files[0]]
+    trains(run, *quick, *dev)
+    lines = gzip.decompress(before).decode().splitlines()
+    write_lines(files[1], [*lines[:-1], "ANOTHER"])
+    capsys.readouterr()
+    message = refused(capsys, "train", "--out", run, *quick)
+    assert message == f"{run} is a run with other settings: " + (
+        "the sentences to dev on are not those that it began with; "
+        "the sentences to train on are not those that it began with"
+    )
+    (tmp_path / "moved").write_bytes(before)
+    moved = [files[0], str(tmp_path / "moved")]
+    trains(run, *quick, "--train", *moved, "--dev", *reversed(moved), "--test", *few)
+
+
+def test_settings_are_compared_before_the_sentences_are_read(quick, tmp_path, capsys, monkeypatch):
+    trains(tmp_path / "run", *quick)
+    monkeypatch.setattr(prepare, "_read", None)
+    for other in (["--vocab-size", "290"], ["--lowercase"], ["--on-bad", "skip"]):
+        capsys.readouterr()
+        message = refused(capsys, "train", "--out", tmp_path / "run", *quick, *other)
+        assert message.startswith(f"{tmp_path}/run is a run with other settings: {other[0]} was ")
+
+
+def test_a_run_goes_on_that_is_older_than_an_option(quick, tmp_path, capsys):
+    run = tmp_path / "run"
+    trains(run, *quick)
+    settings = json.loads((run / "settings.json").read_text())
+    del settings["options"]["norm"]
+    (run / "settings.json").write_text(json.dumps(settings))
+    trains(run, *quick, "--steps", "5")
+    capsys.readouterr()
+    message = refused(capsys, "train", "--out", run, *quick, "--norm", "pre")
+    assert message.endswith("is a run with other settings: --norm was post, is pre")
+
+
+def test_where_another_vocabulary_lies_a_run_does_not_go_on(quick, tmp_path, capsys, monkeypatch):
+    run = tmp_path / "run"
+    trains(run, *quick)
+    stored = json.loads((run / "bpe.json").read_text())
+    del stored["model"]["vocab"]["".join(stored["model"]["merges"].pop())]
+    (run / "bpe.json").write_text(json.dumps(stored))
+    monkeypatch.setattr(prepare, "_encode", None)  # it is not to come that far
+    capsys.readouterr()
+    message = refused(capsys, "train", "--out", run, *quick)
+    wanted = "is of another model: src_vocab_size is 300, not 299; tgt_vocab_size is 300, not 299"
+    assert message == f"{run}/step-00000004 {wanted}"
+
+
+def test_two_commands_do_not_train_in_one_folder(quick, tmp_path, capsys, monkeypatch):
+    run = tmp_path / "run"
+    trains(run, *quick)
+    monkeypatch.setattr(prepare, "_read", None)  # it is not to come that far
+    capsys.readouterr()
+    with only_writer(run):
+        message = refused(capsys, "train", "--out", run, *quick, "--steps", "9")
+    assert message == f"another process is training in {run}"
+
+
+def test_the_last_step_of_a_linear_decay_is_settled_when_it_begins(quick, tmp_path, capsys):
+    linear = [*quick, "--schedule", "linear"]
+    trains(tmp_path / "run", *linear)
+    capsys.readouterr()
+    message = refused(capsys, "train", "--out", tmp_path / "run", *linear, "--steps", "5")
+    assert message.endswith("--steps was 4, is 5")
+
+
+def test_a_folder_of_other_things_is_refused_and_kept(quick, tmp_path, capsys):
+    (tmp_path / "thesis.tex").write_text("years of work")
+    before = contents(tmp_path)
+    message = refused(capsys, "train", "--out", tmp_path, *quick)
+    assert message == f"--out must be a new folder or that of a run, got {tmp_path}"
+    assert contents(tmp_path) == before
+
+
+def test_an_empty_folder_is_as_good_as_a_new_one(quick, tmp_path, monkeypatch, capsys):
+    moved, replace = [], os.replace
+
+    def noted(old, new):
+        moved.append(Path(new))
+        replace(old, new)
+
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path / "run")
+    monkeypatch.setattr(os, "replace", noted)
+    trains(".", *quick, "--steps", "1")
+    # the settings come last, for they make it a run
+    assert [path for path in moved if len(path.parts) == 1] == [
+        Path("bpe.json"),
+        Path("settings.json"),
+    ]
+    assert (tmp_path / "run/settings.json").exists()
+    (tmp_path / "run/settings.json").write_text("[1]")
+    capsys.readouterr()
+    message = refused(capsys, "train", "--out", ".", *quick)
+    assert message.startswith("settings.json is not of a training run: ")
+
+
+def test_trains_on_files_with_byte_pairs(quick, tmp_path, capsys):
+    run = tmp_path / "run"
+    sizes = ["--d-model", "24", "--n-heads", "3", "--d-ff", "40"]
+    sizes += ["--n-encoder-layers", "1", "--n-decoder-layers", "3", "--dropout", "0.2"]
+    kind = ["--norm", "pre", "--position", "rotary"]
+    trains(run, *quick, *sizes, *kind)
+    assert "train: 40 pairs kept, 0 left out; 0 of" in capsys.readouterr().out
+    config = load_transformer(checkpoints(run)[-1]).config
+    source, target = RunFolder(run).tokenizers()
+    assert source is target
+    assert len(source) == config.src_vocab_size == config.tgt_vocab_size == 300
+    for line in ("the black dog sleep", "THE BLACK DOG SLEEP"):  # learned from both languages
+        assert len(source.encode(line)) < len(line)
+    assert config.share_embeddings
+    assert (config.norm, config.position) == ("pre", "rotary")
+    assert (config.d_model, config.n_heads, config.d_ff) == (24, 3, 40)
+    assert (config.n_encoder_layers, config.n_decoder_layers) == (1, 3)
+    assert (config.dropout, config.max_len) == (0.2, 99)
+    assert not (run / "results.json").exists()
+
+
+def test_measures_on_dev_and_test_files(files, few, quick, tmp_path, capsys):
+    run = tmp_path / "run"
+    trains(run, *quick, "--dev", *files, "--test", *few, "--lowercase", "--beam-size", "1")
+    results = json.loads((run / "results.json").read_text())
+    assert [results[name]["sentences"] for name in ("dev", "test")] == [40, 3]
+    assert results["test"]["decoding"] == "greedy"
+    assert "case:lc" in results["test"]["BLEU signature"]
+    assert "case:lc" in results["test"]["chrF signature"]
+    printed = capsys.readouterr().out
+    assert f"BLEU: {results['test']['BLEU']:.2f}  greedy; nrefs:1|case:lc|" in printed
+    trained_on = RunFolder(run).tokenizers()[0]
+    assert trained_on.decode(trained_on.encode("THE")) == "THE"
+    assert len(trained_on.encode("the cat")) < len(trained_on.encode("THE CAT"))
+
+
+def test_the_options_of_training_are_handed_on(quick, tmp_path, monkeypatch):
+    told = {}
+
+    def only_look(model, batches, **options):
+        told.update(options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "fit", only_look)
+    asked = {"smoothing": 0.3, "clip_norm": 2.5, "accumulate": 3, "seed": 7, "precision": "bf16"}
+    asked |= {"keep": 5, "save_every": 6}
+    words = [str(word) for name, value in asked.items() for word in (f"--{name}", value)]
+    words = [word.replace("_", "-") for word in words]
+    assert main(["train", "--out", str(tmp_path / "run"), *quick, *words, "--compile"]) == 130
+    asked |= {"compiled": True, "evaluate_every": 6}
+    assert {name: told[name] for name in asked} == asked
+
+
+def test_the_number_of_epochs_gives_that_of_steps(files, tmp_path):
+    options = ["--train", *files, *QUICK, *BYTE_PAIRS, "--epochs", "1.3"]
+    about = trains(tmp_path / "run", *options)
+    assert about["step"] == 7  # 40 sentences by 8, times 1.3, is 6.5
+
+
+def test_a_seed_settles_the_corpus_and_the_first_weights(tmp_path, monkeypatch):
+    weights, digests = [], []
+
+    def only_look(model, batches, **options):
+        weights.append(model.output.weight.detach().clone())
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "fit", only_look)
+    for i, seed in enumerate(("0", "1", "1")):
+        torch.manual_seed(i)
+        run = tmp_path / str(i)
+        assert main(["train", "--out", str(run), *GRAMMAR, "--seed", seed]) == 130
+        digests.append(RunFolder(run).settings().digests)
+    assert digests[1] == digests[2]
+    assert all(digests[0][name] != digests[1][name] for name in ("train", "dev"))
+    assert torch.equal(weights[1], weights[2])
+    assert not torch.equal(weights[0], weights[1])
+
+
+@pytest.mark.parametrize("schedule", ["paper", "linear"])
+def test_the_schedule_is_as_asked(schedule, quick, tmp_path, monkeypatch):
+    rates = []
+
+    def only_look(model, batches, *, n_steps, schedule, **options):
+        rates.extend(schedule(step) for step in range(1, n_steps + 1))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "fit", only_look)
+    asked = ["--schedule", schedule, "--warmup", "2", "--peak", "0.1"]
+    assert main(["train", "--out", str(tmp_path / "run"), *quick, *asked]) == 130
+    falling = [(2 / 3) ** 0.5, (2 / 4) ** 0.5] if schedule == "paper" else [2 / 3, 1 / 3]
+    assert rates == pytest.approx([0.05, 0.1, 0.1 * falling[0], 0.1 * falling[1]])
+
+
+def test_without_a_peak_the_rates_are_those_of_the_paper(quick, tmp_path, monkeypatch):
+    rates = []
+
+    def only_look(model, batches, *, schedule, **options):
+        rates.extend((schedule(1), schedule(9)))
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "fit", only_look)
+    main(["train", "--out", str(tmp_path / "run"), *quick, "--warmup", "4"])
+    assert rates == pytest.approx([64**-0.5 * 4**-1.5, 64**-0.5 * 9**-0.5])
+
+
+@pytest.fixture
+def worse_and_worse(monkeypatch):
+    """A dev set on which the first checkpoint is the best, as when a model learns by heart."""
+    losses = iter([2.0, 3.0, 4.0])
+    monkeypatch.setattr(train, "evaluate_loss", lambda model, batches: next(losses))
+
+
+@pytest.mark.usefixtures("worse_and_worse")
+def test_the_best_checkpoint_is_kept_and_measured(quick, few, tmp_path):
+    run = tmp_path / "run"
+    trains(run, *quick, "--dev", *few, "--steps", "6", "--keep", "1")
+    assert [path.name for path in checkpoints(run)] == ["step-00000002", "step-00000006"]
+    assert json.loads((run / "results.json").read_text())["checkpoint"] == "step 2"
+    weights = RunFolder(run).load().model.state_dict()
+    best = load_transformer(checkpoints(run)[0]).state_dict()
+    assert all(torch.equal(weights[name], best[name]) for name in best)
+
+
+def test_as_many_checkpoints_are_kept_as_asked(quick, tmp_path):
+    trains(tmp_path / "run", *quick, "--steps", "5", "--save-every", "1", "--keep", "4")
+    assert [path.name[-1] for path in checkpoints(tmp_path / "run")] == ["2", "3", "4", "5"]
+
+
+def test_bad_lines_are_an_error_or_a_counted_skip_as_asked(files, quick, tmp_path, capsys):
+    with gzip.open(files[0], "ab") as src, gzip.open(files[1], "ab") as tgt:
+        src.write(b"\nbad \xff\n" + b"long " * 300 + b"\n")
+        tgt.write(b"empty\nbytes\nline\n")
+    message = refused(capsys, "train", "--out", tmp_path / "strict", *quick)
+    assert message == f"{files[0]}, line 41: empty"
+    assert not (tmp_path / "strict").exists()
+    trains(tmp_path / "lenient", *quick, "--on-bad", "skip")
+    printed = capsys.readouterr().out
+    assert "41 pairs kept, 2 left out (1 empty, 1 not UTF-8)" in printed
+    assert "40 pairs kept, 1 left out (1 over 99 tokens)" in printed
+
+
+def test_long_lines_are_an_error_or_not_measured_as_asked(quick, tmp_path, capsys):
+    lines = {"src": ["long " * 300, "the cat"], "tgt": ["LINE", "THE CAT"]}
+    dev = [write_lines(tmp_path / f"dev.{name}", text) for name, text in lines.items()]
+    message = refused(capsys, "train", "--out", tmp_path / "strict", *quick, "--dev", *dev)
+    assert message == "pair 1 must fit max_len 99, got 1501 tokens"
+    trains(tmp_path / "lenient", *quick, "--dev", *dev, "--on-bad", "skip", "--beam-size", "1")
+    results = json.loads((tmp_path / "lenient/results.json").read_text())
+    assert results["dev"]["sentences"] == 1
+
+
+def refusals(tmp_path):
+    """Options, and how the line begins that refuses them."""
+    missing, folder = str(tmp_path / "no.de"), str(tmp_path)
+    short, long = (
+        write_lines(tmp_path / name, ["a"] * n) for name, n in (("short", 9), ("long", 10))
+    )
+    yield ["--train", missing, missing], f"{missing}: No such file or directory"
+    yield ["--train", folder, folder], f"{folder}: Is a directory"
+    yield ["--test", missing, missing], f"{missing}: No such file or directory"
+    yield ["--train", short, long], "src_path and tgt_path must have as many lines as each other"
+    again = write_lines(tmp_path / "again", ["b"] * 10)
+    yield ["--train", long, again, "--vocab-size", "100"], "vocab_size must be at least 260"
+    yield ["--train", long, long], f"the source and the target must be two files, got {long} as"
+    os.link(short, tmp_path / "same")
+    yield ["--dev", short, str(tmp_path / "same")], "the source and the target must be two files"
+    yield ["--n-heads", "3"], "d_model must be a multiple of n_heads, got 64 and 3"
+    yield ["--d-model", "12", "--position", "rotary"], "d_k must be even"
+    yield ["--precision", "fp16"], "precision must be bf16 or fp32 on cpu, got 'fp16'"
+    yield ["--schedule", "linear", "--warmup", "9"], "warmup must be at most n_steps = 4, got 9"
+    yield ["--beam-size", "9999"], "beam_size must be at most 300, the size of the target's"
+    yield ["--max-len", "4"], "pair 1 must fit max_len 4, got "
+    huge = ", with gradients and Adam's moments, needs at least "
+    yield ["--d-model", "1000000"], huge
+    yield ["--n-encoder-layers", "100000000"], huge
+    yield ["--n-decoder-layers", "100000000"], huge
+    yield ["--max-len", "2147483647"], huge
+    yield ["--d-ff", "2147483647"], huge
+    yield ["--d-model", "2147483640"], "a model of these sizes cannot be"
+    yield ["--epochs", "2e9"], "--epochs must give at most 2147483647 steps, got 10000000000"
+
+
+def test_what_cannot_be_trained_is_refused_in_a_line_and_leaves_nothing_behind(
+    quick, tmp_path, capsys
+):
+    without_steps = [word for word in quick if word not in ("--steps", "4")]
+    for options, message in refusals(tmp_path):
+        before, given = contents(tmp_path), without_steps if "--epochs" in options else quick
+        line = refused(capsys, "train", "--out", tmp_path / "a/run", *given, *options)
+        assert line.startswith(message) or (message[0] == "," and message in line)
+        assert contents(tmp_path) == before
+        assert not (tmp_path / "a").exists()
+
+
+def test_a_model_too_large_is_refused_before_its_sentences_are_read(
+    quick, tmp_path, capsys, monkeypatch
+):
+    monkeypatch.setattr(prepare, "_read", None)
+    message = refused(capsys, "train", "--out", tmp_path / "run", *quick, "--d-model", "1000000")
+    assert ", with gradients and Adam's moments, needs at least " in message
+
+
+def test_a_folder_that_cannot_be_made_is_named(quick, tmp_path, capsys):
+    (tmp_path / "file").write_text("")
+    message = refused(capsys, "train", "--out", tmp_path / "file/run", *quick)
+    assert message == f"{tmp_path / 'file'}: File exists"
+
+
+def test_what_a_folder_is_called_while_it_is_made_is_not_told(quick, tmp_path, capsys, monkeypatch):
+    def full(*args, **options):
+        raise OSError(
+            errno.ENOSPC, "No space left on device", f"{tmp_path}/.new-run-x/run/bpe.json"
+        )
+
+    monkeypatch.setattr("transformer.data.text.replace_file", full)
+    message = refused(capsys, "train", "--out", tmp_path / "run", *quick)
+    assert message == f"{tmp_path}/run: No space left on device"
+    assert not (tmp_path / "run").exists()
+    message = refused(capsys, "train", "--out", "/proc/run", *quick)
+    assert message == "/proc/run: No such file or directory"
+
+
+def test_processes_that_share_the_memory_share_what_there_is(quick, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(
+        "transformer.memory.available", lambda device: 10**7
+    )  # bytes; one takes 5 MB
+    monkeypatch.setattr(train, "fit", None)
+    with pytest.raises(TypeError):  # it comes to the training
+        main(["train", "--out", str(tmp_path / "run"), *quick])
+    monkeypatch.setenv("LOCAL_WORLD_SIZE", "3")
+    message = refused(capsys, "train", "--out", tmp_path / "other", *quick)
+    assert " in each of 3 processes, and cpu has 10.0 MB left" in message
+
+
+def test_options_are_of_their_types_and_defaults_are_shown():
+    parser = argparse.ArgumentParser()
+    add_options(parser, train_options.Data)
+    add_options(parser, train_options.Course)
+    given = parser.parse_args(["--train", "a", "b"])
+    assert read_options(train_options.Data, given).train == (Path("a"), Path("b"))
+    assert read_options(train_options.Course, given).steps == 1000
+    assert Translating().batch_size == 32
+    free = {f.name for f, of, _ in flat(Decoding()) if of.free}
+    assert free == {"beam_size", "length_penalty"}  # a run that goes on may decode otherwise
+    shown = " ".join(parser.format_help().split())
+    for text in ("--seed N default: 0", "--lowercase both languages --", "default: 20000"):
+        assert text in shown
+
+
+@dataclass(frozen=True)
+class Younger(TransformerConfig):
+    """With more fields, of the types that a field may have."""
+
+    n_wings: int | None = None
+    feathers: bool = True
+    span: float = 2.5
+    colour: Literal["red", "blue"] = "red"
+
+
+def test_a_new_field_of_the_model_is_an_option_by_itself(monkeypatch):
+    made, parser = train_options.model_options(Younger), argparse.ArgumentParser()
+    add_options(parser, made)
+    monkeypatch.setattr(train_options, "TransformerConfig", Younger)
+    words = ["--n-wings", "2", "--no-feathers", "--span", "3", "--colour", "blue"]
+    for given, wanted in ((words, (2, False, 3.0, "blue")), ([], (None, True, 2.5, "red"))):
+        config = read_options(made, parser.parse_args(given)).config(9, 9, shared=True)
+        assert (config.n_wings, config.feathers, config.span, config.colour) == wanted
+        assert config.d_model == 128  # of the preset
+    shown = " ".join(parser.format_help().split())
+    assert "--span X default: 2.5" in shown
+    assert "--n-wings N" in shown
+    assert "--colour {red,blue} default: red" in shown
+    with pytest.raises(SystemExit):
+        parser.parse_args(["--span", "inf"])
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--dev", "a", "b"], "--dev goes with --train"),
+        (["--lowercase"], "--lowercase goes with --train"),
+        (["--batch-size", "2", "--max-tokens", "9"], "not allowed with"),
+        (["--steps", "2", "--epochs", "9"], "not allowed with"),
+        (["--preset", "huge"], "invalid choice"),
+        (["--position", "nowhere"], "invalid choice: 'nowhere' (choose from 'sinusoidal'"),
+        (["--epochs", "1e300"], "--epochs: must be above 0 and at most 2147483647, got 1e300"),
+        (["--epochs", "0"], "--epochs: must be above 0 and at most 2147483647, got 0"),
+        (["--epochs", "nan"], "--epochs: must be above 0 and at most 2147483647, got nan"),
+        (["--warmup", "0"], "--warmup: must be from 1 to 2147483647, got 0"),
+        (["--batch-size", "2.5"], "--batch-size: invalid whole value: '2.5'"),
+        (["--d-model", "9" * 30], "--d-model: must be from 1 to 2147483647, got 999"),
+        (["--dropout", "2"], "must be at least 0 and below 1, got 2"),
+        (["--smoothing", "1"], "must be at least 0 and below 1, got 1"),
+        (["--clip-norm", "0"], "must be positive, got 0"),
+        (["--peak", "nan"], "must be positive, got nan"),
+        (["--length-penalty", "inf"], "must be finite, got inf"),
+        (["--seed", "9" * 20], "--seed: must be from 0 to 9223372036854775807, got 999"),
+        (["--seed", "-1"], "--seed: must be from 0 to 9223372036854775807, got -1"),
+        (["--device", "foo"], "--device: must be cpu"),
+        (["--device", "cuda:99"], "--device: must be cpu"),
+        (["--device", "meta"], "--device: must be cpu"),
+        (["--train", "one"], "expected 2 arguments"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused_in_one_line(
+    options, message, monkeypatch, capsys, tmp_path
+):
+    monkeypatch.setattr(train, "prepare", None)  # they are not to come that far
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", "--out", str(tmp_path / "run"), *options])
+    assert stopped.value.code == 2
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.startswith("transformer train: ")
+    assert message in line
+    assert not (tmp_path / "run").exists()
+
+
+# How commands end
+
+
+@pytest.fixture
+def fails_with(quick, monkeypatch, tmp_path):
+    """The status of a command in which ``error`` comes up."""
+
+    def fails_with(error, *options):
+        def fail(*args, **kwargs):
+            raise error
+
+        monkeypatch.setattr(train, "prepare", fail)
+        return main(["train", "--out", str(tmp_path / "run"), *quick, *options])
+
+    return fails_with
+
+
+@pytest.mark.parametrize(
+    ("error", "message"),
+    [
+        (FloatingPointError("the loss of step 9 is nan"), "the loss of step 9 is nan"),
+        (ValueError("x must be one,\ngot two"), "x must be one, got two"),
+        (OSError(errno.ENOSPC, "No space left", "a/b"), "a/b: No space left"),
+        (PermissionError(errno.EACCES, "Permission denied", "a"), "a: Permission denied"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "a\udcff"), "a\\udcff: No such file"),
+        (OSError("not seekable"), "not seekable"),
+        (MemoryError(), "out of memory; a smaller batch or model needs less ()"),
+        (
+            RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes\nat: x.cpp"),
+            "out of memory; a smaller batch or model needs less "
+            "(DefaultCPUAllocator: can't allocate memory: 9 bytes)",
+        ),
+        (
+            torch.cuda.OutOfMemoryError("CUDA out of memory.\nTried"),
+            "out of memory; a smaller batch or model needs less (CUDA out of memory.)",
+        ),
+    ],
+)
+def test_what_files_and_numbers_lead_to_is_told_in_a_line(error, message, fails_with, capsys):
+    assert fails_with(error) == 2
+    assert capsys.readouterr().err == f"transformer train: {message}\n"
+    with pytest.raises(type(error)):
+        fails_with(error, "--debug")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (FloatingPointError("the loss of step 9 is nan"), ""),  # which all processes have met
+        (KeyboardInterrupt(), ""),
+        (OSError("its disk is full"), "transformer train: its disk is full\n"),
+    ],
+)
+def test_another_process_tells_only_what_it_alone_has_met(
+    error, told, fails_with, monkeypatch, capsys
+):
+    monkeypatch.setenv("RANK", "1")
+    assert fails_with(error) in (2, 130)
+    assert capsys.readouterr() == ("", told)
+
+
+def test_where_nothing_is_open_to_write_to_a_command_ends_as_it_does(fails_with, monkeypatch):
+    for name in ("stdout", "stderr"):
+        monkeypatch.setattr(sys, name, None)
+    assert fails_with(ValueError("x")) == 2
+    for stream in (sys.stdout, sys.stderr):
+        stream.close()
+
+
+@pytest.mark.parametrize("error", [TypeError("x"), RuntimeError("x"), KeyError("x")])
+def test_an_error_of_the_program_keeps_its_traceback(error, fails_with):
+    with pytest.raises(type(error)):
+        fails_with(error)
+
+
+def test_an_interrupt_before_the_first_step_says_so(
+    quick, fails_with, monkeypatch, tmp_path, capsys
+):
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "fit", interrupt)
+    assert main(["train", "--out", str(tmp_path / "run"), *quick]) == 130
+    line = "transformer train: stopped; nothing was saved; the same command goes on\n"
+    assert capsys.readouterr().err == line
+    assert fails_with(KeyboardInterrupt()) == 130
+    assert capsys.readouterr().err == "transformer train: interrupted\n"
+    with pytest.raises(KeyboardInterrupt):
+        fails_with(KeyboardInterrupt(), "--debug")
+
+
+def test_ctrl_c_saves_where_training_was_and_the_same_command_goes_on(quick, tmp_path):
+    run, options = tmp_path / "run", [*quick, "--save-every", "99999"]
+    command = [sys.executable, "-m", "transformer", "train", "--out", str(run), *options]
+    command += ["--steps", "99999"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    # what a shell starts in the background ignores Ctrl-C, and so would this
+    pipes["preexec_fn"] = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(command, cwd=ROOT, env=BUFFERED, **pipes) as process:
+        for line in process.stdout:
+            if "parameters on" in line:
+                break
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=2)  # a few steps
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate()
+    [saved] = checkpoints(run)
+    step = int(saved.name.removeprefix("step-"))
+    assert errors == (
+        f"transformer train: stopped; step {step} is saved in {run}; the same command goes on\n"
+    )
+    assert process.returncode == 130
+    assert trains(run, *options, "--steps", str(step + 1))["step"] == step + 1
+
+
+def test_a_closed_pipe_ends_in_silence(trained):
+    run, _ = trained
+    command = [sys.executable, "-m", "transformer", "translate", str(run), "--batch-size", "1"]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, cwd=ROOT, env=BUFFERED, **pipes) as process:
+        process.stdout.close()
+        process.stdin.write(b"the cat\n" * 9)
+        process.stdin.close()
+        assert process.stderr.read() == b""
+    assert process.returncode == 141
+
+
+def test_a_full_disk_behind_the_output_is_told_in_a_line(trained):
+    run, _ = trained
+    command = [sys.executable, "-m", "transformer", "translate", str(run), "--device", "cpu"]
+    with open("/dev/full", "wb") as full:
+        done = subprocess.run(
+            command, cwd=ROOT, env=BUFFERED, input=b"the cat\n", stdout=full, stderr=subprocess.PIPE
+        )
+    assert done.stderr == b"transformer translate: No space left on device\n"
+    assert done.returncode == 2
+
+
+def test_help_names_every_command_and_option(capsys):
+    for words, wanted in (
+        (["--help"], ("train", "translate", "evaluate")),
+        (["train", "--help"], ("--train", "--max-tokens", "saving and running:", "torchrun")),
+        (
+            ["translate", "--help"],
+            ("--beam-size", "--checkpoint", "--average", "no input gives no output"),
+        ),
+        (["evaluate", "--help"], ("SOURCE", "TARGET", "--json", "--on-bad")),
+    ):
+        with pytest.raises(SystemExit) as stopped:
+            main(words)
+        assert stopped.value.code == 0
+        shown = capsys.readouterr().out
+        assert f"python -m transformer {' '.join(words[:-1])}".strip() in shown
+        assert all(name in shown for name in wanted)
+
+
+def test_two_processes_under_torchrun_learn_as_one_with_twice_the_batch(quick, few, tmp_path):
+    # at the paper's rate for so short a warm-up, what rounding differs in grows from step to step
+    options = [*quick, "--dev", *few, "--steps", "8", "--dropout", "0", "--peak", "1e-3"]
+    one = trains(tmp_path / "one", *options, "--batch-size", "16")
+    command = [*TORCHRUN, "-m", "transformer", "train", "--out", str(tmp_path / "two")]
+    done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    two = json.loads((tmp_path / "two/step-00000008/state.json").read_text())
+    assert one["state"]["losses"] == pytest.approx(two["state"]["losses"], abs=1e-4)
+    assert done.stdout.count("train: 40 pairs") == 1
+    assert done.stdout.count("parameters on cpu") == 1
+    assert json.loads((tmp_path / "two/results.json").read_text())["steps"] == 8
+
+
+def test_under_torchrun_a_refusal_is_told_once(quick, tmp_path, capfd, monkeypatch):
+    command = [*TORCHRUN, "-m", "transformer", "train", "--out", str(tmp_path / "run"), *quick]
+    done = subprocess.run([*command, "--n-heads", "3"], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    assert done.stderr.count("transformer train: d_model must be a multiple of n_heads") == 1
+    assert "transformer/commands" not in done.stderr  # no traceback of ours
+    monkeypatch.setenv("RANK", "1")
+    with pytest.raises(SystemExit):
+        main(["train", "--out", "x", "--steps", "none"])
+    assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "sizes"),
+    [
+        ([], (16, 4)),  # as many sentences a step as before, of four lengths
+        (["--batch-size", "8"], (8, 1)),
+        (["--max-tokens", "500"], (None, 1)),
+        (["--accumulate", "2"], (16, 2)),
+    ],
+)
+def test_a_step_has_batches_of_several_lengths_unless_their_size_is_given(options, sizes):
+    parser = argparse.ArgumentParser()
+    add_options(parser, train_options.Batches)
+    batches = read_options(train_options.Batches, parser.parse_args(options))
+    assert (batches.sentences, batches.per_step) == sizes

@@ -1,0 +1,424 @@
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.testing import assert_close
+
+from tests.package.oracles import (
+    TorchTransformer,
+    gradients,
+    torch_gradients,
+    torch_layer,
+    torch_stack,
+)
+from transformer.cache import Memory
+from transformer.config import TransformerConfig
+from transformer.embedding import Embedding
+from transformer.layers import Dropout, LayerNorm, RMSNorm
+from transformer.masks import causal_mask, padding_mask
+from transformer.model import Decoder, DecoderLayer, Encoder, EncoderLayer, Transformer
+from transformer.multihead import record_attention
+
+B, S, T, D = 3, 7, 6, 16
+TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
+DTYPES = pytest.mark.parametrize("dtype", TOLERANCE)
+NORMS = pytest.mark.parametrize("norm", ["post", "pre"])
+POSITIONS = pytest.mark.parametrize("position", ["sinusoidal", "learned", "rotary", "none"])
+
+
+def config(**changes):
+    sizes = {"d_model": D, "n_heads": 4, "d_ff": 24, "max_len": 12, "dropout": 0.0}
+    layers = {"n_encoder_layers": 2, "n_decoder_layers": 3}
+    return TransformerConfig(
+        **{"src_vocab_size": 20, "tgt_vocab_size": 25} | sizes | layers | changes
+    )
+
+
+def shaken(module, dtype=torch.float64, seed=0):
+    """With parameters away from where they start: no bias zero, no gain one."""
+    g = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for p in module.parameters():
+            p.add_(0.3 * torch.randn(p.shape, generator=g))
+    return module.to(dtype)
+
+
+def vectors(length, dtype=torch.float64, seed=1):
+    g = torch.Generator().manual_seed(seed)
+    return torch.randn(B, length, D, generator=g, dtype=torch.float64).to(dtype).requires_grad_()
+
+
+def sentences(vocab_size, length, seed=2):
+    """Random words; the second sentence is three long, the rest of it padding."""
+    g = torch.Generator().manual_seed(seed)
+    tokens = torch.randint(1, vocab_size, (B, length), generator=g)
+    tokens[1, 3:] = 0
+    return tokens
+
+
+SRC, TGT = sentences(20, S), sentences(25, T, seed=3)
+
+
+def assert_same(ours, theirs, convert, inputs, mine, wanted, tolerance):
+    """Outputs, and the gradients of every parameter and input."""
+    assert_close(mine, wanted, rtol=0, atol=tolerance * max(1, wanted.abs().max().item()))
+    weight = torch.randn(mine.shape, generator=torch.Generator().manual_seed(4)).to(mine)
+    grads = gradients(ours, *inputs, loss=(mine * weight).sum())
+    expected = gradients(theirs, *inputs, loss=(wanted * weight).sum())
+    grads |= torch_gradients(ours, convert, grads)
+    for name, gradient in expected.items():
+        scale = max(1, gradient.abs().max().item())
+        assert_close(grads[name], gradient, rtol=0, atol=tolerance * scale, msg=name)
+
+
+@DTYPES
+@NORMS
+@pytest.mark.parametrize("masked", [False, True])
+def test_encoder_layer_and_encoder_equal_torch(masked, norm, dtype):
+    x = vectors(S, dtype)
+    mask, hidden = (padding_mask(SRC), SRC == 0) if masked else (None, None)
+    layer = shaken(EncoderLayer(config(norm=norm)), dtype)
+    stack = shaken(Encoder(config(norm=norm)), dtype)
+    for ours, convert in ((layer, torch_layer), (stack, torch_stack)):
+        theirs = convert(ours)
+        wanted = theirs(x, src_key_padding_mask=hidden)
+        assert_same(ours, theirs, convert, [x], ours(x, mask), wanted, TOLERANCE[dtype])
+
+
+@DTYPES
+@NORMS
+@pytest.mark.parametrize("masked", [False, True])
+def test_decoder_layer_and_decoder_equal_torch(masked, norm, dtype):
+    x, memory = vectors(T, dtype), vectors(S, dtype, seed=5)
+    mine, theirs_masks = (), {}
+    if masked:
+        mine = (padding_mask(TGT) & causal_mask(T), padding_mask(SRC))
+        theirs_masks = {
+            "tgt_mask": ~causal_mask(T),
+            "tgt_key_padding_mask": TGT == 0,
+            "memory_key_padding_mask": SRC == 0,
+        }
+    layer = shaken(DecoderLayer(config(norm=norm)), dtype)
+    stack = shaken(Decoder(config(norm=norm)), dtype)
+    for ours, convert in ((layer, torch_layer), (stack, torch_stack)):
+        theirs = convert(ours)
+        wanted, got = theirs(x, memory, **theirs_masks), ours(x, memory, *mine)
+        assert_same(ours, theirs, convert, [x, memory], got, wanted, TOLERANCE[dtype])
+
+
+@DTYPES
+@NORMS
+@pytest.mark.parametrize("shared", [False, True])
+def test_the_whole_model_equals_torch(shared, norm, dtype):
+    c = config(tgt_vocab_size=20 if shared else 25, norm=norm, share_embeddings=shared)
+    ours = shaken(Transformer(c), dtype)
+    theirs = TorchTransformer(ours)
+    tgt = TGT.clamp(max=c.tgt_vocab_size - 1)
+    mine, wanted = ours(SRC, tgt), theirs(SRC, tgt)
+    assert_same(ours, theirs, TorchTransformer, [], mine, wanted, TOLERANCE[dtype])
+    assert torch.equal(ours.decode(tgt, ours.encode(SRC)), mine)
+    tables = {"src_embedding.tokens.weight"}
+    tables |= set() if shared else {"tgt_embedding.tokens.weight", "output.weight"}
+    outside = {name for name, _ in ours.named_parameters() if "coder" not in name}
+    assert outside == tables
+
+
+@NORMS
+@POSITIONS
+def test_a_changed_token_changes_no_earlier_logit(position, norm):
+    model = shaken(Transformer(config(position=position, norm=norm)))
+    before = model(SRC, TGT)
+    for t in range(T):
+        changed = TGT.clone()
+        changed[0, t] = 1 + changed[0, t] % 24
+        after = model(SRC, changed)
+        assert torch.equal(after[0, :t], before[0, :t])
+        assert (after[0, t] != before[0, t]).any()
+        assert torch.equal(after[1:], before[1:])
+
+
+@NORMS
+@POSITIONS
+def test_padding_changes_nothing(position, norm):
+    model = shaken(Transformer(config(position=position, norm=norm)))
+    alone = model(SRC[1:2, :3], TGT[1:2, :3])
+    for more in (0, 1, 5):
+        wide = [F.pad(tokens[1:2, :3], (0, more)) for tokens in (SRC, TGT)]
+        assert_close(model(*wide)[:, :3], alone, rtol=0, atol=1e-12)
+
+
+@NORMS
+@POSITIONS
+def test_order_and_company_in_the_batch_change_nothing(position, norm):
+    model = shaken(Transformer(config(position=position, norm=norm)), torch.float32)
+    logits = model(SRC, TGT)
+    order = torch.tensor([2, 0, 1])
+    assert_close(model(SRC[order], TGT[order]), logits[order], rtol=0, atol=1e-5)
+    for b in range(B):
+        alone = model(SRC[b : b + 1], TGT[b : b + 1])
+        assert_close(alone, logits[b : b + 1], rtol=0, atol=1e-5)
+
+
+def test_order_is_seen_only_with_positions():
+    back = torch.arange(S - 1, -1, -1)
+    words = SRC[[0, 2]]
+    for position, blind in (
+        ("none", True),
+        ("sinusoidal", False),
+        ("learned", False),
+        ("rotary", False),
+    ):
+        model = shaken(Transformer(config(position=position)))
+        same = torch.allclose(
+            model.encode(words[:, back]).vectors, model.encode(words).vectors[:, back]
+        )
+        assert same is blind
+
+
+def test_embedding_scales_the_table_and_adds_positions():
+    embed = Embedding(20, config()).double()
+    tokens = SRC[:, :4]
+    expected = embed.tokens.weight[tokens] * math.sqrt(D)
+    assert_close(embed(tokens), expected + embed.positions.table[:4])
+    assert_close(embed(tokens, start=3), expected + embed.positions.table[3:7])
+    big = Embedding(1000, config(d_model=64))
+    assert_close(big.tokens.weight.std().item(), 1 / 8, rtol=0.02, atol=0)
+    dropped = (
+        Embedding(20, config(dropout=0.5))(torch.ones(50, 12, dtype=torch.long)) == 0
+    ).float()
+    assert 0.45 < dropped.mean() < 0.55
+
+
+def test_every_residual_drops_out():
+    model = Transformer(config(dropout=0.25))
+    rates = [module.p for module in model.modules() if isinstance(module, Dropout)]
+    assert rates == [0.25] * (
+        2 + 2 * 2 + 3 * 3
+    )  # two embeddings, two encoder and three decoder layers
+
+
+def test_the_longest_sequences_are_as_long_as_max_len():
+    model = Transformer(config(position="rotary"))
+    longest = torch.ones(2, 12, dtype=torch.long)
+    assert model(longest, longest).shape == (2, 12, 25)
+    for stack in (model.encoder, model.decoder):
+        assert len(stack.layers[0].self_attention.positions.cos) == 12
+
+
+def test_weights_start_as_glorot_and_bengio_have_it():
+    model = Transformer(config(d_model=64, d_ff=256, tgt_vocab_size=25))
+    for name, module in model.named_modules():
+        if isinstance(module, nn.Linear):
+            limit = math.sqrt(6 / sum(module.weight.shape))
+            assert module.weight.abs().max() <= limit, name
+            assert module.weight.std() > 0.9 * limit / math.sqrt(3), name
+            assert module.bias is None or not module.bias.any()
+
+
+def count(config):
+    with torch.device("meta"):
+        model = Transformer(config)
+    return sum(p.numel() for p in model.parameters())
+
+
+def test_parameters_by_hand():
+    d, f, v = 512, 2048, 37_000
+    attention, feed_forward, norm = 4 * (d * d + d), 2 * d * f + f + d, 2 * d
+    layers = 6 * (attention + feed_forward + 2 * norm)
+    layers += 6 * (2 * attention + feed_forward + 3 * norm)
+    assert layers == 44_138_496
+    assert count(TransformerConfig.base(v, v)) == layers + v * d == 63_082_496
+    assert count(TransformerConfig.base(v, v, share_embeddings=False)) == layers + 3 * v * d
+    assert count(TransformerConfig.base(v, v, norm="pre")) == layers + v * d + 2 * norm
+
+
+# Vaswani et al. (2017), Table 3, rows of (C): parameters in millions, 65 for the base model.
+TABLE_3 = {
+    "N=2": (36, {"n_encoder_layers": 2, "n_decoder_layers": 2}),
+    "N=4": (50, {"n_encoder_layers": 4, "n_decoder_layers": 4}),
+    "N=8": (80, {"n_encoder_layers": 8, "n_decoder_layers": 8}),
+    "d_ff=1024": (53, {"d_ff": 1024}),
+    "d_ff=4096": (90, {"d_ff": 4096}),
+}
+
+
+@pytest.mark.parametrize("row", TABLE_3)
+def test_parameters_differ_from_the_base_model_as_in_the_papers_table(row):
+    millions, changes = TABLE_3[row]
+    base, changed = (count(TransformerConfig.base(37_000, 37_000, **c)) for c in ({}, changes))
+    assert abs((changed - base) / 1e6 - (millions - 65)) < 1
+
+
+@pytest.mark.parametrize(("preset", "millions"), [("base", 65), ("big", 213)])
+def test_parameters_of_the_papers_models_within_three_percent(preset, millions):
+    # 63.1 and 214.3; the paper's vocabulary is "about 37,000", and it rounds
+    made = count(getattr(TransformerConfig, preset)(37_000, 37_000)) / 1e6
+    assert made == pytest.approx(millions, rel=0.03)
+
+
+@POSITIONS
+@NORMS
+def test_no_nan_for_empty_sources_single_tokens_and_full_padding(norm, position):
+    model = shaken(Transformer(config(norm=norm, position=position)), torch.float32)
+    src = SRC.clone()
+    src[2] = 0
+    tgt = TGT.clone()
+    tgt[0] = 0
+    for s, t in (
+        (src, tgt),
+        (src[:, :1], tgt[:, :1]),
+        (torch.zeros_like(src), torch.zeros_like(tgt)),
+    ):
+        logits = model(s, t)
+        assert logits.isfinite().all()
+        grads = gradients(model, loss=logits.square().mean())
+        assert all(g.isfinite().all() for g in grads.values())
+
+
+def test_an_empty_source_is_as_if_there_were_no_cross_attention():
+    model = shaken(Transformer(config()))
+    empty = torch.zeros_like(SRC)
+    expected = model(empty, TGT)
+    for layer in model.decoder.layers:
+        layer.cross_attention.forward = lambda q, *_, layer=layer, **__: (
+            layer.cross_attention.W_o.bias.expand_as(q)
+        )
+    assert_close(model(SRC, TGT), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@NORMS
+def test_no_nan_in_half_precision_with_scores_of_60_000(norm, dtype):
+    model = Transformer(config(norm=norm)).to(dtype)
+    x = vectors(S).detach().to(dtype)
+    extreme = torch.where(x > 0, 6e4 / D, -6e4 / D).to(dtype)
+    layer = model.encoder.layers[0]
+    with torch.no_grad():
+        for linear in (layer.self_attention.W_q, layer.self_attention.W_k):
+            nn.init.eye_(linear.weight)
+        layer.self_attention.W_k.weight.div_(extreme.abs().max()).mul_(D**0.5)
+        out = layer.self_attention(extreme, extreme, extreme, padding_mask(SRC))
+    assert out.isfinite().all()
+    assert model(SRC, TGT).isfinite().all()
+
+
+def test_one_dimensional_heads():
+    model = shaken(Transformer(config(n_heads=D)))
+    assert model(SRC, TGT).isfinite().all()
+    assert_close(model(SRC, TGT), TorchTransformer(model)(SRC, TGT), rtol=0, atol=1e-11)
+
+
+# Of a model with two encoder and three decoder layers, so many parameters fewer than the base.
+VARIANTS = {
+    "n_key_heads": (2, (2 + 2 * 3) * 2 * (D * D + D) // 2),  # of W_k and W_v, half
+    "norm_kind": ("rms", (2 * 2 + 3 * 3) * D),  # of each norm the β
+    "feed_forward": ("swiglu", -5 * (D * 24 + 24)),
+    "bias": (False, (2 + 2 * 3) * 4 * D + 5 * (24 + D)),
+}
+
+
+@NORMS
+@pytest.mark.parametrize("name", VARIANTS)
+def test_each_choice_changes_what_it_names_and_no_more(name, norm):
+    choice, saved = VARIANTS[name]
+    extra = 2 * D if (name, norm) == ("norm_kind", "pre") else 0  # two last norms
+    assert count(config(norm=norm)) - count(config(norm=norm, **{name: choice})) == saved + extra
+
+
+@NORMS
+@pytest.mark.parametrize("position", ["sinusoidal", "rotary"])
+@pytest.mark.parametrize("n_key_heads", [1, 2])
+def test_grouped_keys_are_those_of_all_heads_repeated(n_key_heads, position, norm):
+    options = {"position": position, "norm": norm}
+    grouped = shaken(Transformer(config(n_key_heads=n_key_heads, **options)))
+    whole = Transformer(config(**options)).double()
+    weights = grouped.state_dict()
+    for name, x in weights.items():
+        if "W_k" in name or "W_v" in name:
+            assert len(x) == n_key_heads * D // 4
+            heads = x.unflatten(0, (n_key_heads, -1))
+            weights[name] = heads.repeat_interleave(4 // n_key_heads, dim=0).flatten(0, 1)
+    whole.load_state_dict(weights)
+    assert_close(grouped(SRC, TGT), whole(SRC, TGT), rtol=0, atol=1e-11)
+
+
+@NORMS
+def test_every_norm_is_of_the_kind_and_has_the_eps_of_the_config(norm):
+    for word, kind in {"layer": LayerNorm, "rms": RMSNorm}.items():
+        model = Transformer(config(norm=norm, norm_kind=word, norm_eps=0.25))
+        norms = [m for m in model.modules() if isinstance(m, LayerNorm | RMSNorm)]
+        assert {(type(m), m.eps) for m in norms} == {(kind, 0.25)}
+        assert len(norms) == 2 * 2 + 3 * 3 + (2 if norm == "pre" else 0)
+
+
+def test_every_rotation_has_the_base_of_the_config():
+    model = Transformer(config(position="rotary", rope_theta=50.0))
+    for stack in (model.encoder, model.decoder):
+        for layer in stack.layers:
+            cos = layer.self_attention.positions.cos
+            assert_close(cos[:, 2], (torch.arange(12) / 50**0.5).cos())
+
+
+def test_without_padding_every_token_is_text():
+    padded, text = (shaken(Transformer(config(pad_id=pad_id))) for pad_id in (0, None))
+    text.load_state_dict(padded.state_dict())
+    src, tgt = SRC[[0, 2]], TGT[[0, 2]]  # no zero in them
+    assert_close(text(src, tgt), padded(src, tgt), rtol=0, atol=1e-12)
+    zeros = SRC.masked_fill(SRC == 19, 0), TGT.masked_fill(TGT == 24, 0)
+    apart = (text(*zeros) - padded(*zeros)).abs().amax(dim=(1, 2))
+    assert apart[1] > 0.01
+    nothing = Transformer(config(pad_id=None)).encode(SRC).mask
+    assert nothing.all()
+
+
+def test_maps_of_every_attention_module():
+    model = shaken(Transformer(config()))
+    with record_attention(model) as maps:
+        recorded = model(SRC, TGT)
+    assert_close(recorded, model(SRC, TGT), rtol=0, atol=1e-11)
+    lengths = {"encoder": (S, S), "decoder.self": (T, T), "decoder.cross": (T, S)}
+    assert len(maps) == 2 + 3 + 3
+    for name, weights in maps.items():
+        stack, _, _, kind = name.split(".")
+        key = stack if stack == "encoder" else f"decoder.{kind.split('_')[0]}"
+        assert weights.shape == (B, 4, *lengths[key])
+        assert (weights[1, ..., 3:] == 0).all()
+        assert_close(weights.sum(-1), torch.ones(B, 4, lengths[key][0]).double())
+
+
+def bad_tokens():
+    good, m = torch.ones(2, 4, dtype=torch.long), "must hold ids from 0 to"
+    yield good + 19, good, f"src {m} 19, got 20"
+    yield good, good + 24, f"tgt {m} 24, got 25"
+    yield -good, good, f"src {m} 19, got -1"
+    yield good, -good, f"tgt {m} 24, got -1"
+    yield good.float(), good, r"src must hold integer ids, got torch\.float32"
+    yield good, good.bool(), r"tgt must hold integer ids, got torch\.bool"
+    yield good[0], good, r"src must have two axes \(B, length\), got shape \(4,\)"
+    yield good, good[None], r"tgt must have two axes \(B, length\), got shape \(1, 2, 4\)"
+    yield good.repeat(1, 4), good, "src must be no longer than max_len = 12, got 16 tokens"
+    yield good, good.repeat(1, 4), "tgt must be no longer than max_len = 12, got 16 tokens"
+    yield good, good[:, :0], r"tgt must have at least one position, got \(2, 0\)"
+    yield good[:, :0], good, r"src must have at least one position, got \(2, 0\)"
+    yield good, good[:1], r"memory must have shape \(1, S, 16\), got \(2, 4, 16\)"
+
+
+@pytest.mark.parametrize(("src", "tgt", "message"), list(bad_tokens()))
+@pytest.mark.parametrize("position", ["sinusoidal", "rotary", "none"])
+@pytest.mark.usefixtures("unchecked")
+def test_refuses_tokens(position, src, tgt, message):
+    with pytest.raises(ValueError, match=message):
+        Transformer(config(position=position))(src, tgt)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_refuses_a_memory_that_does_not_fit():
+    model = Transformer(config())
+    memory = model.encode(SRC)
+    with pytest.raises(ValueError, match=r"memory must have shape \(2, S, 16\), got \(3, 7, 16\)"):
+        model.decode(TGT[:2], memory)
+    narrow = Memory(memory.vectors[..., :8], memory.mask)
+    with pytest.raises(ValueError, match=r"memory must have shape \(3, S, 16\), got \(3, 7, 8\)"):
+        model.decode(TGT, narrow)

@@ -1,0 +1,492 @@
+"""``translate``, and the commands ``translate`` and ``evaluate`` on what a run has learned."""
+
+import gzip
+import inspect
+import io
+import json
+import select
+import shutil
+import subprocess
+import sys
+
+import pytest
+import torch
+from sacrebleu.metrics import BLEU, CHRF
+from safetensors.torch import load_file, save_file
+
+from tests.package.test_command_line import BUFFERED, refused
+from tools.chapters import ROOT
+from transformer.commands import main
+from transformer.commands.evaluate import measure
+from transformer.commands.options import Decoding
+from transformer.commands.run_folder import RunFolder
+from transformer.commands.translate import read_sentences
+from transformer.config import TransformerConfig
+from transformer.data.batches import BucketedBatches, pad
+from transformer.data.parallel import encode_pairs
+from transformer.data.text import Vocabulary
+from transformer.data.tokens import BOS_ID, EOS_ID
+from transformer.decoding import beam_search, search
+from transformer.decoding import translate as translate_module
+from transformer.decoding.translate import translate
+from transformer.model import Transformer
+from transformer.training import evaluate_loss
+from transformer.training.checkpoint import checkpoints, load_transformer
+
+WORDS = [f"w{i}" for i in range(20)]
+SENTENCES = ["w0 w1 w2", "", "w3", "   ", "w4 w5 w6 w7 w8 w9", "w0 w1", "w9 w8 w7"]
+TOKENIZERS = (Vocabulary(WORDS), Vocabulary([word.upper() for word in WORDS]))
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    sizes = {"d_model": 16, "n_heads": 2, "d_ff": 32, "max_len": 70}
+    model = Transformer(TransformerConfig.tiny(24, 24, **sizes)).eval()
+    with torch.no_grad():  # so that it says different things of different sentences
+        for weights in model.decoder.parameters():
+            weights.mul_(3)
+    return model
+
+
+def test_translates_in_order_with_empty_lines_where_they_were(model):
+    options = {"max_len": 12, "beam_size": 1}
+    together = translate(SENTENCES, model, *TOKENIZERS, batch_size=2, **options)
+    alone = [translate([line], model, *TOKENIZERS, **options)[0] for line in SENTENCES]
+    assert together == alone
+    assert [bool(line) for line in together] == [bool(line.strip()) for line in SENTENCES]
+    assert len({*together}) > 3
+    assert translate([], model, *TOKENIZERS) == []
+
+
+def spy(monkeypatch, name, seen):
+    real = getattr(search, name)
+
+    def record(model, src, **options):
+        seen.append((tuple(src.shape), options))
+        return real(model, src, **options)
+
+    monkeypatch.setattr(translate_module, name, record)
+
+
+def test_a_translation_has_up_to_50_tokens_more_than_its_source(model, monkeypatch):
+    seen = []
+    spy(monkeypatch, "greedy_decode", seen)
+    translate(["w1 w2 w3"], model, *TOKENIZERS, beam_size=1)
+    translate(["w1 " * 30], model, *TOKENIZERS, beam_size=1)
+    translate(["w1 w2 w3"], model, *TOKENIZERS, beam_size=1, max_len=3)
+    assert [options["max_len"] for _, options in seen] == [4 + 50, 70, 3]
+
+
+def test_the_longest_come_first_with_others_of_their_length(model, monkeypatch):
+    seen = []  # what runs out of memory does so at once
+    spy(monkeypatch, "beam_search", seen)
+    translate(SENTENCES, model, *TOKENIZERS, max_len=2, batch_size=2)
+    assert [shape for shape, _ in seen] == [(2, 7), (2, 4), (1, 2)]
+
+
+@pytest.mark.parametrize("length_penalty", [-9.0, 0.6, 9.0])
+def test_the_beam_is_searched_as_asked(model, length_penalty):
+    src = pad([[*TOKENIZERS[0].encode(SENTENCES[0]), EOS_ID]])
+    sizes = {"max_len": 9, "beam_size": 3, "length_penalty": length_penalty}
+    tokens, _ = beam_search(model, src, bos_id=BOS_ID, eos_id=EOS_ID, **sizes)
+    found = translate(SENTENCES[:1], model, *TOKENIZERS, **sizes)
+    assert found == [TOKENIZERS[1].decode(tokens[0])]
+
+
+def test_the_length_penalty_changes_what_is_found(model):
+    with torch.no_grad():
+        model.output.weight[EOS_ID] *= 3  # so that some beams end early and others do not
+    short, long = (
+        translate(SENTENCES, model, *TOKENIZERS, max_len=9, beam_size=3, length_penalty=penalty)
+        for penalty in (-9.0, 9.0)
+    )
+    assert sum(map(len, short)) < sum(map(len, long))
+
+
+def test_there_is_one_way_to_decode_by_default():
+    for function in (translate, beam_search):
+        parameters = inspect.signature(function).parameters
+        assert parameters["beam_size"].default == Decoding().beam_size
+        assert parameters["length_penalty"].default == Decoding().length_penalty
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("sentences", "options", "message"),
+    [
+        ("the cat", {}, "sentences must be a list of sentences, got the str 'the cat'"),
+        (["w1", "w1 " * 70], {}, r"sentences\[1\] must have no more than 70 tokens, got 71"),
+        (["w1"], {"max_len": 0}, "max_len must be positive, got 0"),
+        (["w1"], {"max_len": 71}, "max_len must be at most 70, got 71"),
+        (["w1"], {"batch_size": 0}, "batch_size must be positive, got 0"),
+        (["w1"], {"beam_size": 0}, "beam_size must be positive, got 0"),
+        (["w1"], {"beam_size": 25}, "beam_size must be at most 24, the size of the target's voc"),
+    ],
+)
+def test_bad_input_is_refused(sentences, options, message, model):
+    with pytest.raises(ValueError, match=message):
+        translate(sentences, model, *TOKENIZERS, **options)
+
+
+# python -m transformer translate
+
+LINES = ["the cat sleeps", "a dog", "the black dog sees a cat", "we like him", "they eat", "I am"]
+SHOUTED = [line.upper() for line in LINES]
+KIND = ["--preset", "tiny", "--n-encoder-layers", "1", "--n-decoder-layers", "1", "--device", "cpu"]
+COURSE = ["--vocab-size", "280", "--warmup", "20", "--batch-size", "16", "--peak", "5e-3"]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """One that has learned to shout a few sentences, with three checkpoints."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, lines in (("src", LINES), ("tgt", SHOUTED)):
+        (folder / name).write_text("".join(f"{line}\n" for line in lines * 8))
+    data = ["--train", str(folder / "src"), str(folder / "tgt")]
+    course = ["--steps", "120", "--save-every", "40", "--keep", "3", "--max-len", "64"]
+    assert (
+        main(["train", "--out", str(folder / "run"), *data, *KIND, *COURSE, *course, "--quiet"])
+        == 0
+    )
+    return folder / "run"
+
+
+class Terminal(io.TextIOWrapper):
+    def isatty(self):
+        return True
+
+
+@pytest.fixture
+def translated(run, monkeypatch, capsys):
+    """What the command writes for what it reads."""
+
+    def translated(data, *options, stream=io.TextIOWrapper):
+        monkeypatch.setattr(sys, "stdin", stream(io.BytesIO(data)))
+        assert main(["translate", str(run), "--device", "cpu", *options]) == 0
+        return capsys.readouterr().out
+
+    return translated
+
+
+def test_each_line_is_translated_in_its_place(translated):
+    lines = [*LINES[:2], "", " ", *LINES[2:]]
+    written = translated("".join(f"{line}\n" for line in lines).encode(), "--batch-size", "3")
+    assert written.splitlines() == [line.upper().strip() for line in lines]
+    assert translated(b"a dog") == "A DOG\n"
+    assert translated(b"") == ""
+
+
+@pytest.mark.parametrize(
+    "dressed", [b"\xef\xbb\xbfa Dog", b"a Dog\r\n", b"a\x00Dog\n", b"a\rDog", b"\ta Dog \x1f"]
+)
+def test_marks_and_control_characters_are_no_text(run, dressed):
+    loaded = RunFolder(run).load()
+    assert list(read_sentences([dressed, dressed], loaded)) == ["a Dog", "a Dog"]
+    assert list(read_sentences([dressed], loaded._replace(lowercase=True))) == ["a dog"]
+
+
+def test_a_line_stays_a_line_whatever_the_model_writes(translated, monkeypatch):
+    monkeypatch.setattr(
+        "transformer.commands.translate.translate", lambda lines, *rest, **options: ["A\nB"]
+    )
+    assert translated(b"a dog\n") == "A B\n"
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (b"caf\xe9", "standard input, line 3: not UTF-8"),
+        (b"dog " * 70, "standard input, line 3: must have no more than 64 tokens, got "),
+    ],
+)
+def test_a_line_that_cannot_be_read_is_named_after_those_before_it(
+    run, bad, message, monkeypatch, capsys
+):
+    data = io.BytesIO(b"a dog\nI am\n" + bad + b"\nthey eat\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(data))
+    assert main(["translate", str(run), "--device", "cpu"]) == 2
+    written = capsys.readouterr()
+    assert written.out == "A DOG\nI AM\n"
+    assert written.err.startswith(f"transformer translate: {message}")
+    assert written.err.count("\n") == 1
+
+
+def test_the_longest_line_leaves_room_for_its_end(run):
+    loaded = RunFolder(run).load()
+    longest = "7" * (64 - len(loaded.tokenizers[0].encode("7")))
+    assert len(loaded.tokenizers[0].encode(longest)) == 63
+    assert list(read_sentences([longest.encode()], loaded)) == [longest]
+    with pytest.raises(ValueError, match="must have no more than 64 tokens, got 65"):
+        list(read_sentences([f"{longest}7".encode()], loaded))
+
+
+def test_what_is_written_is_utf_8_in_any_locale(translated, monkeypatch):
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="latin-1"))
+    monkeypatch.setattr(
+        "transformer.commands.translate.translate", lambda lines, *rest, **options: ["猫"]
+    )
+    translated("犬\n".encode())
+    assert written.getvalue().decode() == "猫\n"
+
+
+def test_the_options_of_decoding_are_handed_on(translated, monkeypatch):
+    seen = []
+
+    def record(lines, *rest, **options):
+        seen.append(options)
+        return lines
+
+    monkeypatch.setattr("transformer.commands.translate.translate", record)
+    translated(b"a\n", "--beam-size", "7", "--length-penalty", "-1.5", "--max-len", "9")
+    translated(b"a\n")
+    assert seen == [
+        {"beam_size": 7, "length_penalty": -1.5, "max_len": 9},
+        {"beam_size": 4, "length_penalty": 0.6, "max_len": None},
+    ]
+
+
+def test_at_a_terminal_each_line_is_answered_at_once(translated, monkeypatch):
+    seen = []
+
+    def record(lines, *rest, **options):
+        seen.append(lines)
+        return lines
+
+    monkeypatch.setattr("transformer.commands.translate.translate", record)
+    translated(b"a\nb\nc\n", "--batch-size", "2")
+    translated(b"a\nb\n", "--batch-size", "2", stream=Terminal)
+    assert seen == [["a", "b"], ["c"], ["a"], ["b"]]
+
+
+def test_a_translation_comes_before_the_next_line_is_read(run):
+    command = [sys.executable, "-m", "transformer", "translate", str(run), "--batch-size", "1"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=ROOT, env=BUFFERED, **pipes) as process:
+        process.stdin.write(b"a dog\n")
+        process.stdin.flush()
+        answered, _, _ = select.select([process.stdout], [], [], 60)  # seconds
+        assert answered
+        assert process.stdout.readline() == b"A DOG\n"
+        process.stdin.close()
+    assert process.returncode == 0
+
+
+# Which weights
+
+
+def state(model):
+    return model.state_dict().values()
+
+
+def same(a, b):
+    return all(torch.equal(x, y) for x, y in zip(state(a), state(b), strict=True))
+
+
+def test_any_checkpoint_can_be_chosen(run):
+    first, _, last = (load_transformer(path) for path in checkpoints(run))
+    folder = RunFolder(run)
+    assert same(folder.load("last").model, last)
+    assert same(folder.load(40).model, first)
+    assert folder.load(40).checkpoint == "step 40"
+    assert folder.load().checkpoint == "step 120"  # without a dev set none is known to be better
+    mean = folder.load(average=2)
+    assert mean.checkpoint == "mean of steps 80, 120"
+    second = load_transformer(checkpoints(run)[1])
+    for a, b, c in zip(state(second), state(last), state(mean.model), strict=True):
+        torch.testing.assert_close((a.double() + b.double()) / 2, c.double(), rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--checkpoint", "41"], "{run} holds the steps 40, 80, 120, not 41"),
+        (["--average", "4"], "{run} holds 3 checkpoints, not 4"),
+        (["--beam-size", "999"], "beam_size must be at most 280, the size of the target's"),
+    ],
+)
+def test_what_a_run_has_not_is_refused(run, options, message, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"a dog\n")))
+    found = refused(capsys, "translate", run, "--device", "cpu", *options)
+    assert found.startswith(message.format(run=run))
+
+
+@pytest.mark.parametrize(
+    "options", [["--checkpoint", "x"], ["--average", "2", "--checkpoint", "9"]]
+)
+def test_checkpoints_are_best_last_or_a_step_or_a_mean(run, options, capsys):
+    with pytest.raises(SystemExit):
+        main(["translate", str(run), *options])
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("settings.json", None, "{run} must be the folder of a run, has no settings.json"),
+        ("settings.json", b"", "{run}/settings.json is not of a training run: JSONDecodeError"),
+        ("settings.json", b'{"lower', "{run}/settings.json is not of a training run: JSONDecode"),
+        ("settings.json", b"\xff\xfe\xe9", "{run}/settings.json is not of a training run: Unicode"),
+        (
+            "settings.json",
+            b"{}",
+            '{run}/settings.json is not of a training run: ValueError("its format',
+        ),
+        ("bpe.json", None, "{run}/bpe.json: No such file or directory"),
+        ("bpe.json", b"{", "{run}/bpe.json is not a saved BytePairEncoding: "),
+        ("step-00000120/model.safetensors", b"x", "{run}/step-00000120/model.safetensors is dam"),
+        ("step-00000120/state.json", b"x", "{run}/step-00000120/state.json is not a checkpoint"),
+    ],
+)
+def test_a_damaged_run_is_named(run, name, content, message, tmp_path, capsys):
+    damaged = shutil.copytree(run, tmp_path / "run")
+    (damaged / name).unlink()
+    if content is not None:
+        (damaged / name).write_bytes(content)
+    found = refused(capsys, "translate", damaged, "--device", "cpu", "--checkpoint", "last")
+    assert found.startswith(message.format(run=damaged))
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_settings_with_a_value_of_another_kind_are_refused(run, tmp_path, capsys):
+    damaged = shutil.copytree(run, tmp_path / "run")
+    settings = json.loads((run / "settings.json").read_text())
+    for key, value in (("lowercase", "no"), ("byte_pairs", 1), ("digests", 3), ("format", "x")):
+        (damaged / "settings.json").write_text(json.dumps({**settings, key: value}))
+        message = refused(capsys, "translate", damaged)
+        assert message.startswith(f"{damaged}/settings.json is not of a training run: ")
+
+
+def test_the_tokenizers_of_another_run_are_refused(run, tmp_path, capsys):
+    mixed = shutil.copytree(run, tmp_path / "run")
+    stored = json.loads((run / "bpe.json").read_text())
+    merged = "".join(stored["model"]["merges"].pop())
+    del stored["model"]["vocab"][merged]
+    (mixed / "bpe.json").write_text(json.dumps(stored))
+    message = refused(capsys, "translate", mixed)
+    assert message.endswith("tokenizers of its model, with 280 and 280 tokens, got 279 and 279")
+
+
+def test_weights_that_are_no_numbers_are_refused(run, tmp_path, capsys):
+    spoilt = shutil.copytree(run, tmp_path / "run")
+    file = checkpoints(spoilt)[-1] / "model.safetensors"
+    tensors = load_file(file)
+    next(iter(tensors.values()))[0] = torch.nan
+    save_file(tensors, file)
+    assert refused(capsys, "translate", spoilt).startswith(str(file))
+
+
+def test_a_folder_without_a_checkpoint_is_refused(run, tmp_path, capsys):
+    for name in ("settings.json", "bpe.json"):
+        shutil.copy(run / name, tmp_path)
+    assert refused(capsys, "translate", tmp_path) == f"{tmp_path} holds no checkpoint"
+
+
+# python -m transformer evaluate
+
+
+@pytest.fixture
+def held_out(tmp_path):
+    """Sentences to measure on: right, right but for the case, and wrong."""
+    sources = ["the cat sleeps", "a dog", "the black dog sees a cat", "they like us"]
+    references = ["THE CAT SLEEPS", "a Dog", "THE  BLACK DOG SEES A CAT", "ELLES NOUS AIMENT !"]
+    paths = [tmp_path / "held.src.gz", tmp_path / "held.tgt"]
+    paths[0].write_bytes(gzip.compress("".join(f"{line}\n" for line in sources).encode()))
+    paths[1].write_text("".join(f"{line}\n" for line in references))
+    return sources, references, [str(path) for path in paths]
+
+
+def test_scores_are_those_of_sacrebleu_on_what_translate_writes(
+    run, held_out, translated, tmp_path, capsys
+):
+    sources, references, paths = held_out
+    written = translated("".join(f"{line}\n" for line in sources).encode()).splitlines()
+    words = ["evaluate", str(run), *paths, "--device", "cpu", "--json", str(tmp_path / "x.json")]
+    assert main(words) == 0
+    found = json.loads((tmp_path / "x.json").read_text())
+    bleu, chrf = BLEU(), CHRF()
+    assert found["BLEU"] == bleu.corpus_score(written, [references]).score
+    assert found["BLEU signature"] == str(bleu.get_signature())
+    assert found["chrF"] == chrf.corpus_score(written, [references]).score
+    assert found["chrF signature"] == str(chrf.get_signature())
+    assert found["exact match"] == 2 / 4
+    assert found["decoding"] == "beam 4, length penalty 0.6"
+    assert found["checkpoint"] == "step 120"
+    loaded = RunFolder(run).load()
+    examples, _ = encode_pairs(
+        zip(sources, references, strict=True), *loaded.tokenizers, max_len=64
+    )
+    batches = BucketedBatches(examples, batch_size=1).epoch(0)
+    assert found["loss"] == pytest.approx(evaluate_loss(loaded.model, batches), rel=1e-5)
+    assert found["perplexity"] == pytest.approx(2.718281828 ** found["loss"], rel=1e-6)
+    printed = capsys.readouterr().out
+    assert "4 pairs kept, 0 left out; 0 of" in printed
+    assert "checkpoint: step 120\n" in printed
+    assert "exact match: 50.00% of 4; beam 4, length penalty 0.6\n" in printed
+    assert f"BLEU: {found['BLEU']:.2f}  beam 4, length penalty 0.6; nrefs:1|case:mixed|" in printed
+
+
+def test_decoding_is_as_asked_and_named(run, held_out, tmp_path, capsys):
+    options = ["--beam-size", "1", "--max-len", "2", "--json", str(tmp_path / "x.json")]
+    assert main(["evaluate", str(run), *held_out[2], "--device", "cpu", *options]) == 0
+    found = json.loads((tmp_path / "x.json").read_text())
+    assert found["decoding"] == "greedy, at most 2 tokens"
+    named = str(Decoding(beam_size=3, length_penalty=2.5, max_len=7))
+    assert named == "beam 3, length penalty 2.5, at most 7 tokens"
+    assert found["exact match"] == 0
+
+
+def test_what_is_measured_is_decoded_as_asked_from_what_the_model_reads(run, monkeypatch):
+    seen = []
+
+    def record(lines, *rest, **options):
+        seen.append((lines, options))
+        return lines
+
+    monkeypatch.setattr("transformer.commands.evaluate.translate", record)
+    loaded, pairs = RunFolder(run).load(), [("A Dog", "a dog")]
+    examples, _ = encode_pairs(pairs, *loaded.tokenizers, max_len=64)
+    options = {"beam_size": 3, "length_penalty": 2.5, "max_len": 7}
+    for lowercase, read in ((False, "A Dog"), (True, "a dog")):
+        measured = measure(
+            loaded._replace(lowercase=lowercase),
+            pairs,
+            examples,
+            decoding=Decoding(**options),
+            batch_size=5,
+        )
+        assert seen.pop() == ([read], {**options, "batch_size": 5})
+        assert measured["exact match"] == lowercase
+
+
+def test_bad_lines_are_skipped_as_asked_and_the_others_stay_in_line(run, tmp_path, capsys):
+    sources = ["", "the cat sleeps", "the " * 99, "a dog"]
+    (tmp_path / "s").write_text("".join(f"{line}\n" for line in sources))
+    (tmp_path / "t").write_text("x\nTHE CAT SLEEPS\ny\nA DOG\n")
+    words = ["evaluate", run, tmp_path / "s", tmp_path / "t", "--device", "cpu"]
+    assert refused(capsys, *words) == f"{tmp_path / 's'}, line 1: empty"
+    assert main([*map(str, words), "--on-bad", "skip"]) == 0
+    printed = capsys.readouterr().out
+    assert "3 pairs kept, 1 left out (1 empty)" in printed
+    assert "2 pairs kept, 1 left out (1 over 64 tokens)" in printed
+    assert "exact match: 100.00% of 2" in printed
+
+
+def test_a_run_in_lower_case_is_scored_without_regard_to_case(run, tmp_path):
+    lower = shutil.copytree(run, tmp_path / "lower")
+    settings = json.loads((run / "settings.json").read_text())
+    (lower / "settings.json").write_text(json.dumps({**settings, "lowercase": True}))
+    swapped = [tmp_path / "s", tmp_path / "t"]
+    swapped[0].write_text("THE CAT SLEEPS\nA Dog\n")
+    swapped[1].write_text("the cat sleeps\na dog\n")
+    words = ["evaluate", str(lower), *map(str, swapped), "--device", "cpu"]
+    assert main([*words, "--json", str(tmp_path / "x.json")]) == 0
+    found = json.loads((tmp_path / "x.json").read_text())
+    assert "case:lc" in found["BLEU signature"]
+    assert "case:lc" in found["chrF signature"]
+    assert found["BLEU"] == pytest.approx(
+        BLEU(lowercase=True)
+        .corpus_score(["THE CAT SLEEPS", "A DOG"], [["the cat sleeps", "a dog"]])
+        .score
+    )

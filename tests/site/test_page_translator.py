@@ -1,0 +1,571 @@
+"""The translator in the page against PyTorch: the same numbers, sentences and words."""
+
+import base64
+import math
+import unicodedata
+from collections import Counter
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from playwright.sync_api import Error
+
+from tests.package.unchecked import unchecked
+from transformer.data.batches import pad
+from transformer.data.grammar import SOURCE_WORDS, grammar_pairs, grammar_vocabularies, sentences
+from transformer.data.grammar.lexicon import ADJECTIVES, NOUNS
+from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
+from transformer.decoding import beam_search, greedy_decode
+from transformer.decoding.search import keep_top_k, keep_top_p
+from transformer.multihead import record_attention
+from transformer_book.explorer.explored import from_model
+from transformer_book.translator import trained
+from transformer_book.translator.data import MAX_LEN
+from website.extensions.grammar_rules import english_rules
+from website.extensions.page_parts import PARTS, SITE, copy_part
+from website.extensions.translator_files import STORED, translator_words
+from website.hosting import serve
+
+KINDS = ("encoder", "decoder", "cross")
+LIMITS = {"pad": PAD_ID, "bos": BOS_ID, "eos": EOS_ID, "maxLen": MAX_LEN}
+DECODING = {"bos_id": BOS_ID, "eos_id": EOS_ID, "max_len": MAX_LEN}
+OPENED = """async () => {
+    const modules = ["model", "parts", "decode", "text", "grammar", "safetensors", "words"];
+    for (const name of modules) window[name] = await import(`./${name}.js`);
+    window.numbers = await import("../numbers.js");
+    const response = await fetch("weights.safetensors");
+    window.translator = new model.Transformer(await response.arrayBuffer());
+    const words = (list) => new Uint8Array(Float32Array.from(list).buffer);
+    window.packed = (list) => {
+        let text = "";
+        for (const byte of words(list)) text += String.fromCharCode(byte);
+        return btoa(text);
+    };
+}"""
+TRACES = """([pairs, limits, withMaps]) => pairs.map(([source, target]) => {
+    const { encoder, steps } = decode.trace(translator, source, limits, target);
+    const logits = steps.flatMap(({ logits }) => [...logits]);
+    if (!withMaps) return [packed(logits)];
+    const read = encoder.map((layer) => layer.map((rows) => rows.map((row) => [...row])));
+    const padded = (row) => [...row, ...Array(steps.length - row.length).fill(0)];
+    const rows = (kind, end) => encoder.map((layer, l) =>
+        layer.map((_, head) => steps.map((step) => end(step[kind][l][head]))));
+    const maps = [read, rows("decoder", padded), rows("cross", (row) => [...row])];
+    return [logits, ...maps].map((numbers) => packed(numbers.flat(3)));
+})"""
+SEARCHES = {
+    "greedy": "(sources, limits) => sources.map((s) => decode.greedy(translator, s, limits))",
+    "beams": """(sources, limits, options) =>
+        sources.map((s) => decode.beamSearch(translator, s, limits, options))""",
+}
+
+
+def copy_translator(static):
+    """The translator's files as the site has them, in the folder "translator" of ``static``."""
+    with unchecked():
+        copy_part(PARTS["book-translator"], static)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    static = tmp_path_factory.mktemp("page")
+    copy_translator(static)
+    page = static / "translator" / "page.html"
+    page.write_text("<!DOCTYPE html><title>Try</title>", encoding="utf-8")
+    return static
+
+
+@pytest.fixture(scope="module")
+def open_page(browser, folder):
+    """Opens a page with the modules loaded; ``route`` may put faults into the files."""
+    server, base = serve(folder)
+    pages = []
+
+    def open_(pattern=None, answer=None):
+        page = browser.new_page()
+        pages.append(page)
+        if pattern:
+            page.route(pattern, answer)
+        page.goto(base + "translator/page.html")
+        page.evaluate(OPENED)
+        return page
+
+    yield open_
+    for page in pages:
+        page.close()
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def page(open_page):
+    return open_page()
+
+
+@pytest.fixture(scope="module")
+def model():
+    return trained(0).cpu()
+
+
+def encoded(pairs):
+    english, french = grammar_vocabularies()
+    return [
+        ([*english.encode(p.source), EOS_ID], [*french.encode(p.target), EOS_ID]) for p in pairs
+    ]
+
+
+@pytest.fixture(scope="module")
+def pairs():
+    """200 pairs of the test, as ids."""
+    return encoded(grammar_pairs(200, seed=1, split="test"))
+
+
+def unpacked(text):
+    return torch.from_numpy(np.frombuffer(base64.b64decode(text), dtype=np.float32).copy())
+
+
+def logits_of(packed, target):
+    """Those of each step (T, vocabulary)."""
+    return unpacked(packed).view(len(target), -1)
+
+
+def maps_of(packed, source, target):
+    """The weights of all heads (layers, heads, T, S)."""
+    S, T = len(source), len(target)
+    shapes = zip(KINDS, map(unpacked, packed), ((S, S), (T, T), (T, S)), strict=True)
+    return {kind: weights.view(2, 4, *shape) for kind, weights, shape in shapes}
+
+
+@torch.inference_mode()
+def in_pytorch(model, source, target):
+    with record_attention(model) as recorded:
+        logits = model(torch.tensor([source]), torch.tensor([[BOS_ID, *target[:-1]]]))[0]
+    names = {"encoder": "encoder.layers.{}.self_attention"}
+    names["decoder"] = "decoder.layers.{}.self_attention"
+    names["cross"] = "decoder.layers.{}.cross_attention"
+    stack = {k: [recorded[name.format(i)][0] for i in range(2)] for k, name in names.items()}
+    return logits, {kind: torch.stack(layers) for kind, layers in stack.items()}
+
+
+@pytest.fixture(scope="module")
+def wanted(model, pairs):
+    """What PyTorch computes of each pair."""
+    with unchecked():
+        return [in_pytorch(model, *pair) for pair in pairs]
+
+
+@pytest.fixture(scope="module")
+def traces(page, pairs):
+    """What the page computes of each pair, packed: logits, then maps."""
+    return page.evaluate(TRACES, [pairs, LIMITS, True])
+
+
+def distance(traces, wanted, pairs):
+    """How far a logit of the page is from PyTorch's at most."""
+    return max(
+        (logits_of(packed, target) - logits).abs().max().item()
+        for (packed, *_), (logits, _), (_, target) in zip(traces, wanted, pairs, strict=True)
+    )
+
+
+def test_the_logits_of_200_pairs_are_those_of_pytorch(traces, wanted, pairs):
+    far = distance(traces, wanted, pairs)
+    print(f"\nlogits differ by at most {far:.1e}")
+    assert far < 1e-3
+
+
+def test_the_attention_of_200_pairs_is_that_of_pytorch(traces, wanted, pairs):
+    far = 0.0
+    for (_, *packed), (_, expected), pair in zip(traces, wanted, pairs, strict=True):
+        found = maps_of(packed, *pair)
+        far = max(far, *((found[kind] - expected[kind]).abs().max().item() for kind in KINDS))
+    print(f"\nattention weights differ by at most {far:.1e}")
+    assert far < 1e-4
+
+
+def written(page, name, sources, **options):
+    call = f"([sources, limits, options]) => ({SEARCHES[name]})(sources, limits, options)"
+    return page.evaluate(call, [sources, LIMITS, options])
+
+
+def without_padding(tokens):
+    return [[i for i in row if i != PAD_ID] for row in tokens.tolist()]
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_likeliest_words_of_200_pairs_are_those_of_pytorch(page, model, pairs):
+    sources = [source for source, _ in pairs]
+    wanted = without_padding(greedy_decode(model, pad(sources), **DECODING))
+    assert written(page, "greedy", sources) == wanted
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("size", "alpha", "count"), [(4, 0.6, 200), (1, 0.6, 40), (2, 0.0, 40), (6, 2.0, 40)]
+)
+def test_beams_find_what_they_find_in_pytorch(page, model, pairs, size, alpha, count):
+    sources = [source for source, _ in pairs[:count]]
+    options = {"beam_size": size, "length_penalty": alpha}
+    wanted, log_p = beam_search(model, pad(sources), **DECODING, **options)
+    found = written(page, "beams", sources, beamSize=size, lengthPenalty=alpha)
+    assert [best["tokens"] for best in found] == without_padding(wanted)
+    assert [best["logP"] for best in found] == pytest.approx(log_p.tolist(), abs=1e-4)
+    for best in found:
+        scores = [beam["score"] for beam in best["found"]]
+        assert scores == sorted(scores, reverse=True)
+        lengths = [((5 + len(beam["tokens"])) / 6) ** alpha for beam in best["found"]]
+        log_ps = [beam["logP"] for beam in best["found"]]
+        assert scores == pytest.approx([p / n for p, n in zip(log_ps, lengths, strict=True)])
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_beams_that_find_no_end_give_the_best_unfinished_sentence(page, model, pairs):
+    sources = [source for source, _ in pairs[:20]]
+    wanted, log_p = beam_search(model, pad(sources), bos_id=BOS_ID, eos_id=EOS_ID, max_len=3)
+    call = "([sources, limits]) => sources.map((s) => decode.beamSearch(translator, s, limits))"
+    found = page.evaluate(call, [sources, LIMITS | {"maxLen": 3}])
+    assert [best["tokens"] for best in found] == without_padding(wanted)
+    assert [best["logP"] for best in found] == pytest.approx(log_p.tolist(), abs=1e-4)
+
+
+@pytest.mark.parametrize("temperature", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize("top_k", [None, 1, 5, 40])
+@pytest.mark.parametrize("top_p", [None, 0.5, 0.95, 1.0])
+def test_what_is_sampled_from_is_what_the_package_samples_from(page, temperature, top_k, top_p):
+    logits = 3 * torch.randn(6, 316, generator=torch.Generator().manual_seed(0))
+    logits[:, 0] = -torch.inf  # padding
+    logits[0, 5:9] = logits[0].max() - 0.5  # equals
+    wanted = keep_top_p(keep_top_k(logits / temperature, top_k), top_p).softmax(dim=-1)
+    options = {"temperature": temperature, "topK": top_k, "topP": top_p}
+    options = {name: value for name, value in options.items() if value is not None}
+    call = """([rows, options]) => rows.map((row) =>
+        [...decode.filtered(row.map((x) => x ?? -Infinity), options)])"""
+    rows = [[None if x == -torch.inf else x for x in row] for row in logits.tolist()]
+    found = torch.tensor(page.evaluate(call, [rows, options]), dtype=torch.float32)
+    near = {"atol": 1e-6, "rtol": 1e-5}
+    torch.testing.assert_close(found[1:], wanted[1:], **near)
+    # of equals, either may be the last that is kept
+    torch.testing.assert_close(found[0].sort().values, wanted[0].sort().values, **near)
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [({"temperature": 0}, "temperature"), ({"topK": 0}, "topK"), ({"topP": 1.5}, "topP")],
+)
+def test_what_cannot_be_sampled_from_is_named(page, options, named):
+    with pytest.raises(Error, match=f"{named} must be "):
+        page.evaluate("(options) => decode.filtered([1, 2], options)", options)
+
+
+def test_a_token_is_drawn_as_often_as_its_probability_says(page):
+    shares = [0.0, 0.5, 0.0, 0.3, 0.15, 0.05]
+    call = """(shares) => Array.from({ length: 10000 }, (_, i) =>
+        numbers.drawFrom(shares, (i + 0.5) / 10000))"""
+    drawn = torch.tensor(page.evaluate(call, shares)).bincount(minlength=6) / 10_000
+    assert drawn.tolist() == pytest.approx(shares, abs=2e-4)
+    assert page.evaluate("numbers.drawFrom([0, 0.25, 0.5, 0], 0.999999)") == 2  # sums are rounded
+
+
+def test_the_generator_gives_the_same_even_numbers_from_the_same_seed(page):
+    call = (
+        "(seed) => { const r = numbers.generator(seed); return Array.from({ length: 8000 }, r); }"
+    )
+    drawn = [torch.tensor(page.evaluate(call, seed)) for seed in (0, 1, 2, 1)]
+    assert torch.equal(drawn[1], drawn[3])
+    for numbers in drawn:
+        assert ((numbers >= 0) & (numbers < 1)).all()
+        counts = numbers.mul(16).long().bincount(minlength=16)
+        assert ((counts - 500).square() / 500).sum() < 38  # χ², 15 degrees: 1 in 1,000 is above
+        assert torch.corrcoef(torch.stack([numbers[:-1], numbers[1:]]))[0, 1].abs() < 0.04
+    assert torch.corrcoef(torch.stack(drawn[:3])).tril(-1).abs().max() < 0.04
+
+
+def test_the_largest_come_first_and_of_equals_the_first(page):
+    assert page.evaluate("numbers.order([1, 3, -Infinity, 1, 3, 2])") == [1, 4, 5, 0, 3, 2]
+
+
+def test_words_are_sampled_with_the_models_probabilities(page, model, pairs):
+    source, n = pairs[0][0], 600
+    call = """([source, limits, n]) => Array.from({ length: n }, (_, seed) =>
+        decode.sample(translator, source, limits,
+            { temperature: 4, topK: 4, random: numbers.generator(seed) })[0])"""
+    drawn = page.evaluate(call, [source, LIMITS | {"maxLen": 1}, n])
+    with torch.inference_mode():
+        logits = model(torch.tensor([source]), torch.tensor([[BOS_ID]]))[:, -1]
+    wanted = keep_top_k(logits / 4, 4).softmax(dim=-1)[0]
+    shares = torch.tensor(drawn).bincount(minlength=len(wanted)) / n
+    assert wanted.max() < 0.8, "or there is nothing to sample"
+    assert ((shares - wanted).abs() <= 4 * (wanted * (1 - wanted) / n).sqrt()).all()
+
+
+def test_halves_are_read_as_numpy_reads_them(page):
+    found = page.evaluate(
+        "Array.from({ length: 65536 }, (_, i) => String(safetensors.halfToNumber(i)))"
+    )
+    read = np.array([float(x.replace("Infinity", "inf")) for x in found])
+    wanted = np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float64)
+    assert np.array_equal(read, wanted, equal_nan=True)
+
+
+def test_text_is_split_and_encoded_as_the_package_does_it(page):
+    spaces = [i for i in range(0x10000) if not 0xD800 <= i < 0xE000 and f"a{chr(i)}b".split()[1:]]
+    call = """() => Array.from({ length: 0x10000 }, (_, i) => i).filter((i) =>
+        text.split(`a${String.fromCharCode(i)}b`).length > 1)"""
+    assert page.evaluate(call) == spaces
+    texts = [
+        *("the black cat sleeps", " the\tcat \n", "", "The cat", "the zebra <eos> <pad>", "cat."),
+        *("constructor toString __proto__", "un élève", unicodedata.normalize("NFD", "été à côté")),
+    ]
+    call = """([texts, language]) => {
+        const { ids, [language]: list } = words.default;
+        const vocabulary = new text.Vocabulary(list, ids.unk);
+        return texts.map((line) => vocabulary.encode(line));
+    }"""
+    for language, vocabulary in zip(("english", "french"), grammar_vocabularies(), strict=True):
+        assert page.evaluate(call, [texts, language]) == [vocabulary.encode(t) for t in texts]
+
+
+# A check that cannot fail is a defect: each of these faults must be seen.
+FAULTS = {
+    "a half's sign": ("safetensors", "? -1 : 1", "? 1 : 1"),
+    "a padded source is seen": (
+        *("model", "const memory = new Cache();"),
+        "const memory = new Cache([new Float32Array(64)], [new Float32Array(64)]);",
+    ),
+    "the last source word is masked": (
+        *("model", "this.attention.look(h, cache)"),
+        "this.attention.look(h, { keys: cache.keys.slice(0, -1), values: cache.values })",
+    ),
+    "a token sees one that is not there yet": (
+        *("model", "const looked = this.back.look(h, own);"),
+        "const looked = this.back.look(h, { keys: [...own.keys, h], values: [...own.values, h] });",
+    ),
+    "a cache keeps a row too long": (
+        *("parts", "cache.keys.push(this.key.of(x));"),
+        "cache.keys.push(cache.keys.length === 2 ? cache.keys[1] : this.key.of(x));",
+    ),
+    "positions start at one": ("model", "state.length);", "state.length + 1);"),
+    "an epsilon": ("parts", "1e-5", "1e-3"),
+    "scores are not scaled": ("parts", " / Math.sqrt(width)", ""),
+    "powers of two in the softmax": ("../numbers", "Math.exp(score - most)", "2 ** (score - most)"),
+}
+
+
+def with_fault(file, old, new):
+    text = (SITE / "translator" / f"{file}.js").read_text(encoding="utf-8")
+    assert text.count(old) == 1, f"{old!r} stands {text.count(old)} times in {file}.js"
+    body = text.replace(old, new)
+    return f"**/{Path(file).name}.js", lambda route: route.fulfill(
+        body=body, content_type="text/javascript"
+    )
+
+
+def distance_of_ten(page, wanted, pairs):
+    traces = page.evaluate(TRACES, [pairs[:10], LIMITS, False])
+    return distance(traces, wanted[:10], pairs[:10])
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_fault_in_the_code_is_seen(open_page, wanted, pairs, fault):
+    page = open_page(*with_fault(*fault))
+    assert distance_of_ten(page, wanted, pairs) > 1e-3
+
+
+def test_the_sign_of_one_weight_is_seen(open_page, wanted, pairs):
+    stored = bytearray(STORED.read_bytes())
+    first = 8 + int.from_bytes(stored[:8], "little")  # of the first tensor, decoder…W_k.bias
+    stored[first + 128 + 1] ^= 0x80  # decoder.layers.0.cross_attention.W_k.weight[0, 0]
+    page = open_page("**/weights.safetensors", lambda route: route.fulfill(body=bytes(stored)))
+    assert distance_of_ten(page, wanted, pairs) > 1e-3
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_beams_that_share_their_cache_are_seen(open_page, model, pairs):
+    page = open_page(*with_fault("model", "own: own.copy()", "own"))
+    sources = [source for source, _ in pairs[:10]]
+    wanted, _ = beam_search(model, pad(sources), **DECODING)
+    found = written(page, "beams", sources)
+    assert [best["tokens"] for best in found] != without_padding(wanted)
+
+
+def test_what_a_page_opens_with_is_what_the_model_in_it_writes(page):
+    told = translator_words()["opening"]
+    call = """([sentence, limits]) => {
+        const { ids, english, french } = words.default;
+        const source = new text.Vocabulary(english, ids.unk).encode(sentence).concat(ids.eos);
+        const tokens = decode.greedy(translator, source, limits);
+        const { steps } = decode.trace(translator, source, limits, tokens);
+        const cross = steps.map((s) => s.cross.map((layer) => layer.map((row) => [...row])));
+        return [source.map((id) => english[id]), tokens.map((id) => french[id]), cross];
+    }"""
+    source, target, cross = page.evaluate(call, [translator_words()["examples"][0], LIMITS])
+    assert (told["source"], told["target"]) == (source, target)
+    stored = torch.tensor([step["cross"] for step in told["steps"]])
+    torch.testing.assert_close(torch.tensor(cross), stored, rtol=0, atol=2e-5)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_look_to_begin_with_is_the_one_that_aligns_best():
+    head = translator_words()["head"]
+    assert (head["layer"], head["head"]) == (1, "mean")  # as in Figures 0.3 and 8.12
+    assert head["right"] > 0.85
+    pairs = grammar_pairs(40, seed=2, split="test")  # not those that it was chosen by
+    right = Counter()
+    found = from_model(trained(0).cpu(), pairs, grammar_vocabularies())
+    for told, pair in zip(found, pairs, strict=True):
+        for layer, heads in enumerate(told.maps["cross"]):
+            looks = [*enumerate(heads.tolist()), ("mean", heads.mean(dim=0).tolist())]
+            for name, rows in looks:
+                for j in {j for _, j in pair.alignment}:
+                    most = rows[j].index(max(rows[j]))
+                    right[layer, name] += (most, j) in set(pair.alignment)
+    assert right.most_common(1)[0][0] == (head["layer"], head["head"])
+
+
+def test_each_word_of_the_opening_looks_most_at_the_word_that_it_translates():
+    opening = translator_words()["opening"]
+    layer = translator_words()["head"]["layer"]
+    looks = torch.tensor([step["cross"][layer] for step in opening["steps"]]).mean(dim=1)
+    most = [opening["source"][i] for i in looks.argmax(dim=-1)]
+    pairs = dict(zip(opening["target"], most, strict=True))
+    assert [pairs[word] for word in ("le", "chat", "noir", "dort")] == [
+        *("the", "cat", "black", "sleeps")
+    ]
+
+
+@pytest.fixture(scope="module")
+def grammar(page):
+    """Calls a function of the page that is written with ``grammar``."""
+    page.evaluate("() => { window.rules = new grammar.Grammar(words.default.grammar); }")
+    return page
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_words_that_are_suggested_can_go_on_to_every_sentence_of_the_grammar(grammar):
+    sentences = [
+        [*pair.source]
+        for split in ("train", "test")
+        for pair in grammar_pairs(500, seed=5, split=split)
+    ]
+    call = """(sentences) => sentences.filter((sentence) => {
+        const offered = (word, i) => rules.next(sentence.slice(0, i)).words.has(word);
+        return !sentence.every(offered) || !rules.next(sentence).complete;
+    })"""
+    assert grammar.evaluate(call, sentences) == []
+
+
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        *("the cat", "the cat sleep", "cats sleeps", "a apple falls", "an cat sleeps", "i sees"),
+        *("the cat does not sees a dog", "every cat does not sleep", "he sees any cats"),
+        *("the flower sleeps", "she does not see some cats", "the cat never often sleeps"),
+        *("the cat sleeps sleeps", "the young table is red", "sleeps", "we talks to the dog"),
+    ],
+)
+def test_what_the_grammar_does_not_write_is_no_sentence(grammar, sentence):
+    complete = "(words) => rules.next(words).complete"
+    assert grammar.evaluate(complete, sentence.split()) is False
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_rules_are_those_of_the_grammars_own_code(monkeypatch):
+    everything = {*SOURCE_WORDS}
+    assert set().union(*english_rules()["words"].values()) == everything
+    monkeypatch.setattr(sentences, "NEGATED", 0.0)
+    without = set().union(*english_rules()["words"].values())
+    assert everything - without == {"not", "never", "any", "do", "does"}
+
+
+def kinds_of_words():
+    """Nouns by kind and number, adjectives by what they describe; other words as they are."""
+    single = [noun for noun in NOUNS if " " not in noun.english[0]]
+    kinds = {noun.english[i]: (noun.kind, i) for noun in single for i in (0, 1)}
+    return kinds | {adjective.english: adjective.kinds for adjective in ADJECTIVES}
+
+
+@pytest.fixture(scope="module")
+def many():
+    """Sentences of the grammar, as many as show almost all pairs of words."""
+    with unchecked():
+        return grammar_pairs(24_000, seed=9) + grammar_pairs(1_000, seed=9, split="test")
+
+
+def test_sentences_by_chance_have_no_two_neighbours_that_the_grammar_does_not_have(grammar, many):
+    call = """() => {
+        const random = numbers.generator(1);
+        return Array.from({ length: 500 }, () => rules.random(random));
+    }"""
+    drawn = [sentence.split() for sentence in grammar.evaluate(call)]
+    kinds = kinds_of_words()
+
+    def neighbours(sentence):
+        return set(pairwise(["<bos>", *(kinds.get(word, word) for word in sentence), "<eos>"]))
+
+    known = set().union(*(neighbours(pair.source) for pair in many))
+    assert [" ".join(s) for s in drawn if not neighbours(s) <= known] == []
+    assert len({*map(tuple, drawn)}) > 450
+    complete = "(sentences) => sentences.every((words) => rules.next(words).complete)"
+    assert grammar.evaluate(complete, drawn)
+
+
+def shares(sentences):
+    """How often a sentence has what the grammar has odds for."""
+    features = {
+        "not": lambda words: "not" in words,
+        "never": lambda words: "never" in words,
+        "adverb": lambda words: {"often", "always", "really"} & {*words},
+        "pronoun": lambda words: words[0] in {"i", "you", "he", "she", "we", "they"},
+        "the": lambda words: words[0] == "the",
+        "a": lambda words: words[0] == "a",
+        "an": lambda words: words[0] == "an",
+        "some": lambda words: words[0] == "some",
+        "these": lambda words: words[0] == "these",
+        "be": lambda words: {"am", "is", "are"} & {*words},
+        "felt": lambda words: words[-1] in {"hungry", "thirsty", "right"},
+        "place": lambda words: {"in", "near", "behind", "next"} & {*words},
+        "colour": lambda words: {"red", "white", "black"} & {*words},
+        "adjective": lambda words: {adjective.english for adjective in ADJECTIVES} & {*words},
+    }
+    return {name: sum(map(bool, map(has, sentences))) for name, has in features.items()}
+
+
+def test_sentences_by_chance_are_as_often_of_each_kind_as_the_grammars(grammar, many):
+    call = """(n) => {
+        const random = numbers.generator(2);
+        return Array.from({ length: n }, () => rules.random(random));
+    }"""
+    ours = [sentence.split() for sentence in grammar.evaluate(call, 6_000)]
+    theirs = shares([[*pair.source] for pair in many[:24_000]])
+    for name, times in shares(ours).items():
+        p = theirs[name] / 24_000
+        deviation = math.sqrt(p * (1 - p) * (1 / 6_000 + 1 / 24_000))
+        assert abs(times / 6_000 - p) < 4 * deviation, name
+
+
+def test_words_that_never_meet_in_training_are_told_from_those_that_do(grammar, many):
+    met = sorted(set().union(*(pairwise(pair.source) for pair in many)))
+    call = "(pairs) => pairs.filter(([a, b]) => !rules.joins(a, b))"
+    assert grammar.evaluate(call, [list(each) for each in met]) == []
+    never = [
+        ("old", "queen"),
+        ("the", "sleeps"),
+        ("cat", "sleep"),
+        ("the", "the"),
+        ("a", "apple"),
+        ("i", "sleeps"),
+    ]
+    assert grammar.evaluate(call, [list(each) for each in never]) == [list(each) for each in never]
+    total = grammar.evaluate("() => rules.pairs.size")
+    assert len(met) <= total < 1.5 * len(met)  # some are rare; no pair is made up
+
+
+def test_the_place_where_words_leave_the_grammar(grammar):
+    call = "(sentences) => sentences.map((words) => rules.leaves(words))"
+    sentences = {
+        **{"the old queen sleeps": 2, "cat the": 0, "she does not see some cats": 4},
+        **{"the black cat sleeps": -1, "the black cat": -1, "the cat sleeps sleeps": 3, "": -1},
+    }
+    assert grammar.evaluate(call, [each.split() for each in sentences]) == [*sentences.values()]
