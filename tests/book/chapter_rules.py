@@ -1,6 +1,6 @@
 """The rules of a chapter; each says what is wrong with a notebook.
 
-docs/chapters.md has the rules in words; ``test_chapter_rules.py`` breaks each of them.
+CONTRIBUTING.md has the rules in words; ``test_chapter_rules.py`` breaks each of them.
 """
 
 import ast
