@@ -1,4 +1,4 @@
-"""Drawings of how the machine works, in one visual language (CONTRIBUTING, "A drawing")."""
+"""Drawings of how the machine works, in one visual language (docs/drawings.md)."""
 
 from transformer_book.drawings.canvas import Drawing, Place
 from transformer_book.drawings.colours import ROLES
