@@ -55,13 +55,12 @@ def test_the_ledger_lists_every_claim_once_and_nothing_else():
 
 
 def find(notebook, kind):
-    """The first cell whose name begins so, that shows such an output, or whose source has it."""
-    cells = [cell for cell in notebook.cells if cell.id != "set-up"]
-    for cell in cells:
-        shown = {name for output in cell.get("outputs", []) for name in output.get("data", {})}
+    """The first cell of code of such a name, or with such an output, or any with such a source."""
+    for cell in code_cells(notebook):
+        shown = {name for output in cell.outputs for name in output.get("data", {})}
         if cell.id.startswith(kind) or kind in shown:
             return cell
-    return next(cell for cell in cells if kind in cell.source)
+    return next(c for c in notebook.cells if c.id != "set-up" and kind in c.source)
 
 
 def text(cell, old, new):
