@@ -43,7 +43,7 @@ METADATA = {
 # What a cell's metadata may say; what else stands there is an editor's.
 SAYS = {"tags", "mystnb", "cellView", "jupyter", "within", "differs_after"}
 # Whoever waits for a chapter decides how long; no clock does.
-PATIENCE = {"timeout": None, "startup_timeout": 86_400, "iopub_timeout": 86_400}
+PATIENCE: dict[str, Any] = {"timeout": None, "startup_timeout": 86_400, "iopub_timeout": 86_400}
 # as the tests do: see conftest.py
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "TOKENIZERS_PARALLELISM": "false"}
 FOLDED = {"hide-cell", "hide-input"}
