@@ -1,10 +1,10 @@
-# make book · make serve · make test · make chapters · make experiments · make lint · make types · make site-check · make pdf · make epub · make rehearsal · make turns FILL=… · make repository URL=…
+# make book · make serve · make test · make chapters · make experiments · make lint · make types · make site-check · make pdf · make epub · make rehearsal · make turns FILL=…
 # PYTHON names the interpreter that .venv is made from (3.11 or newer); PORT is for make serve.
 PYTHON ?= python3
 PORT ?= 8000
 RUN := .venv/bin/python
 
-.PHONY: book serve test chapters experiments lint types site-check pdf epub rehearsal turns repository clean
+.PHONY: book serve test chapters experiments lint types site-check pdf epub rehearsal turns clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -20,8 +20,9 @@ serve: .venv/ready
 test: .venv/ready
 	$(RUN) -m pytest --nbval
 
-# Runs the chapters whose code, imports or outputs changed, two at a time (JOBS=N), and stores their
-# outputs; ALL=1 runs each, ONLY="01 one_evening" those whose names begin so.
+# Runs the chapters whose code, imports or outputs changed, two at a time (JOBS=N), stores their
+# outputs and tidies what an editor left; ALL=1 runs each, ONLY="01 one_evening" those whose names
+# begin so.
 chapters: .venv/ready
 	@$(RUN) -m tools.chapters $(ONLY) $(if $(ALL),--all) $(if $(JOBS),--jobs $(JOBS))
 
@@ -64,9 +65,6 @@ rehearsal: .venv/ready
 # with a mistake in each. It takes as long as make chapters ALL=1 JOBS=1, and stores nothing.
 turns: .venv/ready
 	@$(RUN) -m tools.turns $(or $(FILL),right)
-
-repository: .venv/ready
-	@$(RUN) -m tools.repository "$$URL"
 
 clean:
 	rm -rf _build .venv node_modules .pytest_cache .ruff_cache .mypy_cache .hypothesis

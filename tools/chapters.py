@@ -1,7 +1,7 @@
 """Run the chapters and store what they print: ``make chapters``.
 
-A chapter's outputs are committed, so each notebook carries a stamp that says what they were made
-from; ``tests/book/test_chapters.py`` refuses a stamp that no longer fits.
+A chapter's outputs are committed. Each notebook carries a stamp that says what they were made from,
+so that only those are run whose outputs may have changed. Nothing else reads it.
 """
 
 import argparse
@@ -19,7 +19,7 @@ from xml.etree import ElementTree
 import nbformat
 import yaml
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError
+from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 from tools.evening import save_files
@@ -27,7 +27,7 @@ from tools.ledger import ledger
 from tools.palette import save_palette
 from tools.set_up import is_evening, set_up_source
 from transformer.files import replace_file
-from transformer_book.experiments.imports import files_behind, imports_of_cell
+from transformer_book.experiments.imports import bare, files_behind, imports_of_cell, python_of_cell
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
@@ -40,11 +40,16 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
 }
+# What a cell's metadata may say; what else stands there is an editor's.
+SAYS = {"tags", "mystnb", "cellView", "jupyter", "within", "differs_after"}
+# Whoever waits for a chapter decides how long; no clock does.
+PATIENCE: dict[str, Any] = {"timeout": None, "startup_timeout": 86_400, "iopub_timeout": 86_400}
 # as the tests do: see conftest.py
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "TOKENIZERS_PARALLELISM": "false"}
 FOLDED = {"hide-cell", "hide-input"}
 TITLE = re.compile(r"(?:%%.*\n)?# @title (\S.*)")  # perhaps behind the magic of the cell
 OPENED = re.compile(r"\bopen\(\"(\w+\.\w+)\"")
+SHOWN = re.compile(r"\bshow\((\w[^)]*)\)")
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
@@ -54,23 +59,37 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
 def stamp(notebook: NotebookNode) -> dict[str, str]:
     """Hashes of what the outputs were made from, and of the outputs (pictures included).
 
-    They are made from the chapter's code, the files of the packages that its imports reach, and the
-    files beside it that it opens. The set-up cell is left out: it is that of ``tools/set_up.py``,
-    and a new repository address changes nothing that a chapter computes.
+    They are made from the chapter's Python, that of the packages' files which it reaches, and the
+    files beside either that hold data. Comments, docstrings and layout do not count, but in a file
+    from which the chapter shows some source. Nor does the set-up cell, which ``tidy`` writes.
     """
     cells = code_cells(notebook)
     sources = [cell.source for cell in cells if cell.id != "set-up"]
-    made_from = hashlib.sha256(json.dumps(sources).encode())
+    made_from = hashlib.sha256(json.dumps(list(map(_meant, sources))).encode())
     imports = [each for source in sources for each in imports_of_cell(source)]
     opened = [ROOT / "chapters" / name for source in sources for name in OPENED.findall(source)]
+    names = re.findall(r"(?<![.\w])\w+", " ".join(SHOWN.findall("\n".join(sources))))
+    shown = re.compile(rf"^(?:class|def) (?:{'|'.join(names) or '-'})\b".encode(), re.M)
     for path in [*files_behind(imports, ROOT, PACKAGES), *opened]:
-        for part in (path.relative_to(ROOT).as_posix().encode(), path.read_bytes()):
+        content = path.read_bytes()
+        if path.suffix == ".py" and not shown.search(content):
+            content = bare(content.decode()).encode()
+        for part in (path.relative_to(ROOT).as_posix().encode(), content):
             made_from.update(b"%d:" % len(part) + part)
-    outputs = json.dumps([cell.outputs for cell in cells], sort_keys=True)
+    outputs = json.dumps([(cell.execution_count, cell.outputs) for cell in cells], sort_keys=True)
     return {
         "made_from": made_from.hexdigest()[:16],
         "outputs": hashlib.sha256(outputs.encode()).hexdigest()[:16],
     }
+
+
+def _meant(source: str) -> str:
+    """What a cell computes; its own words where it is no Python, as the kernel will say."""
+    magic = source.partition("\n")[0] if source.startswith("%%") else ""
+    try:
+        return f"{magic}\n{bare(python_of_cell(source))}"
+    except SyntaxError:
+        return source
 
 
 def is_fresh(notebook: NotebookNode) -> bool:
@@ -80,13 +99,15 @@ def is_fresh(notebook: NotebookNode) -> bool:
 def tidy(notebook: NotebookNode) -> None:
     """Put in the set-up cell of this repository; label folds and drawings; drop what editors leave.
 
-    An editor may add a cell's state, and fold what is not to be folded.
+    JupyterLab, VS Code and Colab each name their own kernel, and add a cell's state.
     """
+    stamped = {k: v for k, v in notebook.metadata.items() if k == "transformer_book"}
+    notebook.metadata = nbformat.from_dict(METADATA | stamped)
     for cell in notebook.cells:
         if cell.id == "set-up":
             cell.source = set_up_source(evening=is_evening(notebook))
-        for volatile in ("execution", "scrolled", "collapsed", "ExecuteTime", "colab", "outputId"):
-            cell.metadata.pop(volatile, None)
+        for name in cell.metadata.keys() - SAYS:
+            del cell.metadata[name]
         if cell.cell_type == "code":
             _label(cell)
 
@@ -149,7 +170,7 @@ async def execute(notebook: NotebookNode) -> None:
     made_from = stamp(notebook)["made_from"]
     client = NotebookClient(
         notebook,
-        timeout=300,
+        **PATIENCE,
         kernel_name="python3",
         record_timing=False,
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
@@ -159,8 +180,7 @@ async def execute(notebook: NotebookNode) -> None:
     for cell in code_cells(notebook):
         cell.outputs = join_streams(cell.outputs)
     tidy(notebook)
-    stamped = {"transformer_book": stamp(notebook) | {"made_from": made_from}}
-    notebook.metadata = nbformat.from_dict(METADATA | stamped)
+    notebook.metadata.transformer_book = stamp(notebook) | {"made_from": made_from}
 
 
 async def execute_all(stale: dict[Path, NotebookNode], jobs: int) -> bool:
@@ -173,7 +193,7 @@ async def execute_all(stale: dict[Path, NotebookNode], jobs: int) -> bool:
             try:
                 await execute(notebook)
             # a RuntimeError: the kernel did not start, or died
-            except (CellExecutionError, CellTimeoutError, RuntimeError) as error:
+            except (CellExecutionError, RuntimeError) as error:
                 task = asyncio.current_task()
                 if task is None or not task.cancelling():  # else Ctrl-C ended its kernel
                     what = f"{path.name}: left as it was, for it stopped at an error\n{error}"

@@ -23,18 +23,16 @@ from typing import NamedTuple
 import nbformat
 from jupyter_client.kernelspec import KernelSpecManager
 from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernelError
+from nbclient.exceptions import CellExecutionError, DeadKernelError
 
-from tools.chapters import ROOT, code_cells
+from tools.chapters import PATIENCE, ROOT, code_cells
 from tools.needs import lacking
 from tools.set_up import is_evening, repository
 from transformer_book.claims import claims_of
 
 GIVEN = ("torch", "numpy", "matplotlib", "ipykernel")  # of what Colab has, all that chapters need
 OURS, COLABS = ROOT / "requirements.txt", ROOT / "tools" / "colab.txt"
-LIMIT = 300  # seconds a cell; four times as many on a GPU of software
-START = 300  # seconds, of a kernel
-SOFT = Path("tests", "soft_cuda", "load.py")
+SOFT = Path("tests", "package", "soft_cuda", "load.py")
 
 
 class Change(NamedTuple):
@@ -122,8 +120,7 @@ def execute(
     started = []
     client = NotebookClient(
         notebook,
-        timeout=LIMIT * (4 if soft else 1),
-        startup_timeout=START,
+        **PATIENCE,
         kernel_name="rehearsal",
         extra_arguments=["--IPKernelApp.log_level=ERROR"],
         on_cell_start=lambda cell, cell_index: started.append(cell.id),
@@ -134,7 +131,7 @@ def execute(
         client.execute(cwd=str(folder), env=variables(python, book))
     except CellExecutionError as error:
         return [f"cell {started[-1]}: {error.ename}: {error.evalue}"]
-    except (CellTimeoutError, DeadKernelError) as error:
+    except DeadKernelError as error:
         return [f"cell {started[-1]}: {str(error).splitlines()[0]}"]
     return []
 

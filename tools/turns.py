@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
-from nbclient.exceptions import CellExecutionError, CellTimeoutError
+from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
 from tools.chapters import CHAPTERS, ENVIRONMENT, code_cells, execute
@@ -126,7 +126,7 @@ def run(chapter: Path, how: str) -> list[str]:
     try:
         asyncio.run(execute(notebook))
     # a RuntimeError: the kernel did not start, or died
-    except (CellExecutionError, CellTimeoutError, RuntimeError) as error:
+    except (CellExecutionError, RuntimeError) as error:
         began = [cell.id for cell in code_cells(notebook) if cell.execution_count or cell.outputs]
         why = str(error).strip().splitlines()[-1]
         return [f"cell {began[-1] if began else 'set-up'} stopped: {why}"]

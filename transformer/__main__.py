@@ -4,7 +4,7 @@ import sys
 
 if __name__ == "__main__":
     try:
-        from transformer.commands import main  # takes a second or two, which Ctrl-C may end
+        from transformer.commands import main  # takes a moment, which Ctrl-C may end
 
         sys.exit(main())
     except KeyboardInterrupt:

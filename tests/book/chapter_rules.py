@@ -1,179 +1,140 @@
-"""The rules of a chapter; each says what is wrong with a notebook.
+"""What a reader of a notebook would miss; each rule says what is wrong with one.
 
-CONTRIBUTING.md has the rules in words; ``test_chapter_rules.py`` breaks each of them.
+``test_chapters.py`` asks them of every notebook, and breaks each of them once.
 """
 
 import ast
+import json
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
+import nbformat
 from nbformat import NotebookNode
 
-from tests.book.tautologies import conditions_that_cannot_fail
-from tools.chapters import FOLDED, TITLE, code_cells, drawings, words_for
+from tools.chapters import FOLDED, METADATA, ROOT, SAYS, TITLE, code_cells, drawings, words_for
+from tools.set_up import is_evening, set_up_source
 from transformer_book import figures
 from transformer_book.claims import claims_of
 from transformer_book.experiments.imports import python_of_cell
 
-OPEN_LINES, FOLDED_LINES = 12, 25
-TITLE_LETTERS = 72
-OPEN_TICKS = 20
-WORDS, WORDS_OF_CHAPTER_0 = (2000, 5000), (400, 2000)
-EXERCISES = (4, 6)
-ENDS_WITH = ("The translator so far", "Summary", "Exercises", "Further reading")
-# Folds, and what stands where the site puts a living figure or the translator.
-NOT_COUNTED = re.compile(r"<details\b.*?</details>|<div class=\"book-.*?</div>", flags=re.DOTALL)
 HINT = re.compile(r"<details>\s*<summary>[^<]*\bHint\b")
-EXERCISE = re.compile(r"^\*\*Exercise (\d+\.\d+)\.\*\*", flags=re.M)
-NUMBERED = re.compile(r"# \d+\. ")
+NUMBERED = re.compile(r"# (\d+)\. ")
+PATH = re.compile(r"(?<![\w.:/])/(?:home|Users|root|tmp|var|usr|opt|mnt|content)/|[A-Z]:\\\\Users")
+NUMBERS = {
+    "section": r"^## (\d+\.\d+) ",
+    "equation": r"\\tag\{(\d+\.\d+)\}",
+    "figure": r"^\*\*Figure (\d+\.\d+)\.\*\*",
+    "exercise": r"^\*\*Exercise (\d+\.\d+)\.\*\*",
+}
 
 Rule = Callable[[NotebookNode], Iterator[str]]
 
 
-def chapter_of(notebook: NotebookNode) -> int:
-    return int(notebook.cells[0].source.removeprefix("# ").partition(".")[0])
+def chapter_of(notebook: NotebookNode) -> int | None:
+    """Its number, if it has one."""
+    numbered = NUMBERED.match(notebook.cells[0].source)
+    return int(numbered[1]) if numbered else None
+
+
+def markdown(notebook: NotebookNode) -> str:
+    return "\n\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
 
 
 def tags(cell: NotebookNode) -> set[str]:
     return set(cell.metadata.get("tags", []))
 
 
-def is_open(cell: NotebookNode) -> bool:
-    return cell.cell_type == "code" and not tags(cell) & (FOLDED | {"remove-cell"})
-
-
 def printed(cell: NotebookNode) -> str:
     return "".join(o.text for o in cell.outputs if o.output_type == "stream")
 
 
-def prints(cell: NotebookNode, start: str) -> bool:
-    """Whether a line begins with ``start``, as a whole word or number."""
-    return bool(re.search(rf"^{re.escape(start)}(?!\.?\d)", printed(cell), flags=re.M))
+def parsed(cell: NotebookNode) -> ast.Module:
+    return ast.parse(python_of_cell(cell.source))
 
 
-def alt_of(cell: NotebookNode) -> str:
-    return cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+def it_is_a_notebook_with_the_books_kernel(notebook: NotebookNode) -> Iterator[str]:
+    nbformat.validate(notebook)
+    if {k: v for k, v in notebook.metadata.items() if k != "transformer_book"} != METADATA:
+        yield "its kernel is an editor's: run make chapters"
+    if any(set(cell.metadata) - SAYS for cell in notebook.cells):
+        yield "an editor has left something in its cells: run make chapters"
 
 
-def has_caption(notebook: NotebookNode, cell: NotebookNode) -> bool:
-    following = notebook.cells[notebook.cells.index(cell) + 1 :][:1]
-    return bool(following) and following[0].source.startswith("**Figure ")
+def it_was_run_from_top_to_bottom(notebook: NotebookNode) -> Iterator[str]:
+    """nbval says nothing of a cell that was never run."""
+    for number, cell in enumerate(code_cells(notebook), start=1):
+        if cell.execution_count != number:
+            yield f"{cell.id}: ran as {cell.execution_count}, not as {number}: run make chapters"
+        for output in cell.outputs:
+            if output.output_type == "error" or output.get("name") == "stderr":
+                yield f"{cell.id}: stores an error or a warning"
 
 
-def it_has_a_map(notebook: NotebookNode) -> Iterator[str]:
-    maps = [cell for cell in code_cells(notebook) if cell.id == "map"]
-    if not maps or not drawings(maps[0]):
-        yield "no cell map draws the model"
+def it_begins_with_the_set_up(notebook: NotebookNode) -> Iterator[str]:
+    first = code_cells(notebook)[0]
+    if first.id != "set-up" or first.source != set_up_source(evening=is_evening(notebook)):
+        yield f"{first.id}: is not the set-up cell of this repository: run make chapters"
+    elif tags(first) != {"remove-cell"} or first.outputs:
+        yield "set-up: must be tagged remove-cell, and show nothing"
 
 
-def tags_are_known(notebook: NotebookNode) -> Iterator[str]:
-    for cell in notebook.cells:
-        known = FOLDED | {"nbval-ignore-output"} if cell.id != "set-up" else {"remove-cell"}
-        if unknown := tags(cell) - known:
-            yield f"{cell.id}: is tagged {', '.join(sorted(unknown))}"
-        if tags(cell) >= FOLDED:
-            yield f"{cell.id}: hide-cell hides the input, too"
+def it_knows_no_path_of_a_machine(notebook: NotebookNode) -> Iterator[str]:
+    text = json.dumps([{k: c[k] for k in ("source", "outputs") if k in c} for c in notebook.cells])
+    yield from (f"names {path!r}" for path in PATH.findall(text))
+    yield from (f"names {path}" for path in (str(ROOT), str(Path.home())) if path in text)
 
 
-def folds_say_what_is_in_them(notebook: NotebookNode) -> Iterator[str]:
-    for cell in notebook.cells:
-        if not tags(cell) & FOLDED:
-            continue
-        title = TITLE.match(cell.source)
-        prompt = cell.metadata.get("mystnb", {}).get("code_prompt_show")
-        if not title:
-            yield f"{cell.id}: is folded without # @title in its first line"
-        elif cell.metadata.get("cellView") != "form" or prompt != title[1].strip():
-            yield f"{cell.id}: its fold does not say {title[1]!r}: run make chapters"
-        elif len(title[1]) > TITLE_LETTERS:
-            yield f"{cell.id}: its title has {len(title[1])} letters, {TITLE_LETTERS} at most"
-
-
-def cells_are_short(notebook: NotebookNode) -> Iterator[str]:
+def its_outputs_are_compared(notebook: NotebookNode) -> Iterator[str]:
     for cell in code_cells(notebook):
-        lines = len(cell.source.splitlines())
-        most = OPEN_LINES if is_open(cell) else FOLDED_LINES
-        if lines > most:
-            yield f"{cell.id}: has {lines} lines, {most} at most"
+        if re.search(r"#\s*(NBVAL|PYTEST_VALIDATE)_", cell.source):
+            yield f"{cell.id}: tells nbval in a comment what the tag nbval-ignore-output says"
 
 
-def open_cells_plot_and_import_nothing(notebook: NotebookNode) -> Iterator[str]:
-    for cell in filter(is_open, notebook.cells):
-        if "plt." in cell.source:
-            yield f"{cell.id}: plots in an open cell"
-        nodes = ast.walk(ast.parse(python_of_cell(cell.source)))
-        if any(isinstance(node, ast.Import | ast.ImportFrom) for node in nodes):
-            yield f"{cell.id}: imports in an open cell"
+def claims_are_made_where_they_stand(notebook: NotebookNode) -> Iterator[str]:
+    for cell in code_cells(notebook)[1:]:
+        made, calls = [each.text for each in claims_of(cell.outputs)], claim_calls(cell)
+        said = [c.args[0].value for c in calls if c.args and isinstance(c.args[0], ast.Constant)]
+        if not set(said) <= set(made) or len(made) < len(calls) or (made and not calls):
+            yield f"{cell.id}: calls {said}, and its outputs claim {made}"
+        if re.search(r"^\s*(def (claim|show)\b|claim\s*=|show\s*=)", cell.source, re.M):
+            yield f"{cell.id}: makes a claim or show of its own"
 
 
-def it_begins_with_its_question(notebook: NotebookNode) -> Iterator[str]:
-    """Right under the title; imports come after it."""
-    kinds = [cell.cell_type for cell in notebook.cells[:2]]
-    if kinds != ["markdown", "markdown"]:
-        yield "no text follows its title: it opens with code"
-    for cell in notebook.cells[:2]:
-        for asked in re.findall(r"^\*\*The question\.\*\* .*$", cell.source, re.MULTILINE):
-            if "?" not in asked:
-                yield f"{cell.id}: its question asks nothing"
-
-
-def imports_are_folded(notebook: NotebookNode) -> Iterator[str]:
-    found = [cell for cell in code_cells(notebook) if cell.id == "imports"]
-    if not found or is_open(found[0]):
-        yield "no folded cell imports"
-        return
-    one = f"{found[0].source.splitlines()[0]}, continued"  # which the site folds into it
+def claims_can_fail(notebook: NotebookNode) -> Iterator[str]:
+    """Only what is certain is found; whether a condition is hard to miss, nobody else can see."""
     for cell in code_cells(notebook):
-        body = ast.parse(python_of_cell(cell.source)).body
-        imports = body and all(isinstance(node, ast.Import | ast.ImportFrom) for node in body)
-        if imports and cell != found[0] and not is_open(cell) and not cell.source.startswith(one):
-            yield f"{cell.id}: imports in a fold of its own: its first line is to be {one!r}"
+        for call in claim_calls(cell):
+            holds = {k.arg: k.value for k in call.keywords}.get("holds", [*call.args, None][1])
+            if isinstance(holds, ast.Name):
+                values = [
+                    node.value for node in ast.walk(parsed(cell))
+                    if isinstance(node, ast.Assign | ast.AugAssign)
+                    and holds.id in {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+                ]  # fmt: skip
+                holds = values[0] if len(values) == 1 else None
+            if holds is not None and always(holds):
+                yield f"{cell.id}: claims what always holds: {ast.unparse(holds)}"
 
 
-def drawings_have_words(notebook: NotebookNode) -> Iterator[str]:
-    for cell in filter(drawings, notebook.cells):
-        words = words_for(drawings(cell)[0]) or ""
-        if len(drawings(cell)) > 1 or "class='drawing'" not in drawings(cell)[0]:
-            yield f"{cell.id}: shows other than one drawing of transformer_book.drawings"
-        if "hide-input" not in tags(cell):
-            yield f"{cell.id}: draws without the tag hide-input"
-        if len(words) <= 40:
-            yield f"{cell.id}: its drawing says too little of itself: {words!r}"
-        elif alt_of(cell) != words:
-            yield f"{cell.id}: its text is not the drawing's: run make chapters"
-        if cell.id != "map" and not has_caption(notebook, cell):
-            yield f"{cell.id}: no **Figure …** in the next cell"
+def claim_calls(cell: NotebookNode) -> list[ast.Call]:
+    calls = (node for node in ast.walk(parsed(cell)) if isinstance(node, ast.Call))
+    return [c for c in calls if isinstance(c.func, ast.Name) and c.func.id == "claim"]
 
 
-def plots_have_words(notebook: NotebookNode) -> Iterator[str]:
-    for cell in code_cells(notebook):
-        if any("image/png" in output.get("data", {}) for output in cell.outputs):
-            if len(alt_of(cell)) <= 40:
-                yield f"{cell.id}: its plot has no words for those who do not see it"
-            if not has_caption(notebook, cell):
-                yield f"{cell.id}: no **Figure …** in the next cell"
-
-
-def words_in_plots_are_dark(notebook: NotebookNode) -> Iterator[str]:
-    """A colour that is good for a line is too faint for words on white."""
-    for cell in code_cells(notebook):
-        for call in ast.walk(ast.parse(python_of_cell(cell.source))):
-            if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
-                continue
-            if call.func.attr not in {"text", "annotate"}:
-                continue
-            for color in (each.value for each in call.keywords if each.arg == "color"):
-                name = getattr(color, "attr", "")
-                faint = isinstance(color, ast.Attribute) and getattr(figures, name) in figures.INKS
-                if faint or "#" in str(getattr(color, "value", "")):
-                    yield f"{cell.id}: writes in {ast.unparse(color)}, not in a figures.ink(…)"
-
-
-def open_ticks_are_few(notebook: NotebookNode) -> Iterator[str]:
-    cells = [cell for cell in code_cells(notebook) if "hide-cell" not in tags(cell)]
-    n = sum(len(claims_of(cell.outputs)) for cell in cells)
-    if n > OPEN_TICKS:
-        yield f"{n} open ticks, {OPEN_TICKS} at most"
+def always(node: ast.expr) -> bool:
+    """Whether it is true whatever its names stand for: 1 < 2, x == x, y or True."""
+    match node:
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return any(map(always, values))
+        case ast.BoolOp(values=values):
+            return all(map(always, values))
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.Is() | ast.LtE() | ast.GtE()]):
+            same = ast.dump(left) == ast.dump(node.comparators[0])
+            if same and not any(isinstance(n, ast.Call) for n in ast.walk(left)):
+                return True
+    named = (ast.Name, ast.Call, ast.Attribute, ast.Subscript)
+    return not any(isinstance(part, named) for part in ast.walk(node))
 
 
 def ticks_are_claims(notebook: NotebookNode) -> Iterator[str]:
@@ -184,120 +145,122 @@ def ticks_are_claims(notebook: NotebookNode) -> Iterator[str]:
             yield f"{cell.id}: prints {ticks[0]!r}, which no claim has made"
 
 
-def claims_can_fail(notebook: NotebookNode) -> Iterator[str]:
+def folds_say_what_is_in_them(notebook: NotebookNode) -> Iterator[str]:
+    for cell in notebook.cells:
+        known = FOLDED | {"nbval-ignore-output"} if cell.id != "set-up" else {"remove-cell"}
+        if unknown := tags(cell) - known:
+            yield f"{cell.id}: is tagged {', '.join(sorted(unknown))}"
+        title = TITLE.match(cell.source)
+        prompt = cell.metadata.get("mystnb", {}).get("code_prompt_show")
+        if tags(cell) & FOLDED and not title:
+            yield f"{cell.id}: is folded without # @title in its first line"
+        elif tags(cell) & FOLDED and prompt != title[1].strip():
+            yield f"{cell.id}: its fold does not say {title[1]!r}: run make chapters"
+
+
+def pictures_have_words_and_captions(notebook: NotebookNode) -> Iterator[str]:
+    for n, cell in enumerate(notebook.cells):
+        shown = {kind for output in cell.get("outputs", []) for kind in output.get("data", {})}
+        if not shown & {"image/png", "image/svg+xml"}:
+            continue
+        words = cell.metadata.get("mystnb", {}).get("image", {}).get("alt")
+        if not words:
+            yield f"{cell.id}: has no words for those who do not see it"
+        elif drawings(cell) and [words] != [words_for(each) for each in drawings(cell)]:
+            yield f"{cell.id}: its words are not those of its one drawing: run make chapters"
+        after = [following.source for following in notebook.cells[n + 1 : n + 2]]
+        if cell.id != "map" and not "".join(after).startswith("**Figure "):
+            yield f"{cell.id}: no **Figure …** in the next cell"
+
+
+def words_in_plots_are_dark(notebook: NotebookNode) -> Iterator[str]:
+    """A colour that is good for a line is too faint for words on white."""
     for cell in code_cells(notebook):
-        for condition in conditions_that_cannot_fail(cell):
-            yield f"{cell.id}: claims what always holds: {condition}"
+        calls = (node for node in ast.walk(parsed(cell)) if isinstance(node, ast.Call))
+        for call in (c for c in calls if getattr(c.func, "attr", "") in {"text", "annotate"}):
+            for color in (each.value for each in call.keywords if each.arg == "color"):
+                faint = isinstance(color, ast.Attribute) and (
+                    getattr(figures, color.attr) in figures.INKS
+                )
+                if faint or "#" in str(getattr(color, "value", "")):
+                    yield f"{cell.id}: writes in {ast.unparse(color)}, not in a figures.ink(…)"
 
 
-def it_has_the_length_of_a_chapter(notebook: NotebookNode) -> Iterator[str]:
-    least, most = WORDS if chapter_of(notebook) else WORDS_OF_CHAPTER_0
-    text = (NOT_COUNTED.sub("", c.source) for c in notebook.cells if c.cell_type == "markdown")
-    n = sum(len(each.split()) for each in text)
-    if not least <= n <= most:
-        yield f"{n} open words, not {least} to {most}"
+def numbers_run_without_a_gap(notebook: NotebookNode) -> Iterator[str]:
+    for kind, pattern in NUMBERS.items():
+        found = re.findall(pattern, markdown(notebook), flags=re.M)
+        wanted = [f"{chapter_of(notebook)}.{n + 1}" for n in range(len(found))]
+        if found != wanted:
+            yield f"its {kind}s are {found}"
 
 
-def it_ends_as_every_chapter(notebook: NotebookNode) -> Iterator[str]:
-    text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-    headings = [re.sub(r"^\d+\.\d+ ", "", each) for each in re.findall(r"^## (.+)$", text, re.M)]
-    if tuple(headings[-4:]) != ENDS_WITH:
-        yield f"ends with {headings[-4:]}, not with {ENDS_WITH}"
+def numbers_that_are_named_exist(notebook: NotebookNode) -> Iterator[str]:
+    text, chapter = markdown(notebook), chapter_of(notebook)
+    there = {kind: re.findall(pattern, text, flags=re.M) for kind, pattern in NUMBERS.items()}
+    for kind, number in re.findall(rf"\b(\w+) ({chapter}\.\d+)\b", text):
+        if number not in there.get(kind.lower(), [number]):
+            yield f"names {kind} {number}, which it has not"
 
 
-def the_reader_has_a_turn(notebook: NotebookNode) -> Iterator[str]:
+def turns_and_exercises_can_be_tried_and_are_solved(notebook: NotebookNode) -> Iterator[str]:
     chapter, cells = chapter_of(notebook), notebook.cells
+    ids = [cell.id for cell in cells]
     turns = [cell for cell in code_cells(notebook) if cell.id.startswith("your-turn-")]
     if not turns:
-        yield "no cell your-turn-…"
-    for number, turn in enumerate(turns, start=1):
-        yield from starts_empty(turn, "○")
-        rest = cells[cells.index(turn) + 1 :]
-        ids = [cell.id for cell in rest]
-        if f"solution-{turn.id}" not in ids:
-            yield f"{turn.id}: no cell solution-{turn.id} follows"
+        yield "its reader has no turn: no cell your-turn-…"
+    tried = [(turn, f"Your turn {chapter}.{n}", f"solution-{turn.id}")
+             for n, turn in enumerate(turns, start=1)]  # fmt: skip
+    for cell in code_cells(notebook):
+        if exercise := re.fullmatch(r"exercise-(\d+)-(\d+)", cell.id):
+            number = ".".join(exercise.groups())
+            tried.append((cell, f"Exercise {number}", cell.id.replace("exercise", "solution")))
+    asked = [f"Exercise {n}" for n in re.findall(NUMBERS["exercise"], markdown(notebook), re.M)]
+    if asked != [what for _, what, _ in tried[len(turns) :]]:
+        yield f"it asks {asked}, and its starters are {[cell.id for cell, *_ in tried]}"
+    for cell, what, solution in tried:
+        rest = cells[ids.index(cell.id) + 1 :]
+        solutions = [n for n, each in enumerate(rest) if each.id == solution]
+        if tags(cell) & FOLDED or not printed(cell).startswith("○"):
+            yield f"{cell.id}: must be open, and say first that nothing is written yet"
+        if not solutions:
+            yield f"{cell.id}: no cell {solution} follows"
+        elif "hide-cell" not in tags(solved := rest[solutions[0]]):
+            yield f"{solution}: is not folded"
+        elif not re.search(rf"^✓ {re.escape(what)}(?!\.?\d)", printed(solved), re.M):
+            yield f"{solution}: does not print ✓ {what}"
+        if cell not in turns or not solutions:
             continue
-        written = re.findall(r"^def (\w+)", turn.source, re.MULTILINE)
-        for name in written:
-            used = rf"\.use\(\s*{name},"
-            if not any(re.search(used, cell.source) for cell in rest):
-                yield f"{turn.id}: no later cell runs with {name}: check.use({name}, …)"
-        position = ids.index(f"solution-{turn.id}")
-        if not any(HINT.search(cell.source) for cell in rest[:position]):
-            yield f"{turn.id}: no <summary>Hint before its solution"
-        yield from is_solved(rest[position], f"✓ Your turn {chapter}.{number}")
+        if not any(HINT.search(each.source) for each in rest[: solutions[0]]):
+            yield f"{cell.id}: no <summary>Hint before its solution"
+        for name in re.findall(r"^def (\w+)", cell.source, re.MULTILINE):
+            if not any(re.search(rf"\.use\(\s*{name},", each.source) for each in rest):
+                yield f"{cell.id}: no later cell runs with {name}: check.use({name}, …)"
 
 
-def every_exercise_can_be_tried(notebook: NotebookNode) -> Iterator[str]:
-    chapter = chapter_of(notebook)
-    found: list[str] = []
-    for cell in notebook.cells:
-        if cell.cell_type == "markdown":
-            found += EXERCISE.findall(cell.source)
-        elif re.fullmatch(r"(exercise|solution)-\d+-\d+", cell.id):
-            found.append(cell.id)
-    n = sum(name.startswith("exercise-") for name in found)
-    numbers = [f"{chapter}.{i + 1}" for i in range(n)]
-    names = [(number, number.replace(".", "-")) for number in numbers]
-    wanted = [(number, f"exercise-{name}", f"solution-{name}") for number, name in names]
-    if (
-        found != [each for three in wanted for each in three]
-        or not EXERCISES[0] <= n <= EXERCISES[1]
-    ):
-        yield f"exercises, starters and solutions are {found}"
-        return
-    cells = {cell.id: cell for cell in notebook.cells}
-    for number, name in names:
-        yield from starts_empty(cells[f"exercise-{name}"], f"○ Exercise {number}")
-        solution = cells[f"solution-{name}"]
-        yield from is_solved(solution, f"✓ Exercise {number}")
-        if solution.source.splitlines()[0] != f"# @title Solution {number}":
-            yield f"{solution.id}: does not begin with # @title Solution {number}"
-
-
-def starts_empty(cell: NotebookNode, start: str) -> Iterator[str]:
-    """What is wrong with a cell that the reader is to fill in."""
-    if not is_open(cell):
-        yield f"{cell.id}: is folded"
-    if not printed(cell).startswith(start):
-        yield f"{cell.id}: does not print {start} … first"
-
-
-def is_solved(cell: NotebookNode, line: str) -> Iterator[str]:
-    """What is wrong with a solution."""
-    if "hide-cell" not in tags(cell):
-        yield f"{cell.id}: is not folded"
-    if not prints(cell, line):
-        yield f"{cell.id}: does not print {line}"
-
-
+OF_EVERY_NOTEBOOK: tuple[Rule, ...] = (
+    it_is_a_notebook_with_the_books_kernel,
+    it_was_run_from_top_to_bottom,
+    it_begins_with_the_set_up,
+    it_knows_no_path_of_a_machine,
+    its_outputs_are_compared,
+    claims_are_made_where_they_stand,
+)
 OF_EVERY_PAGE: tuple[Rule, ...] = (
-    tags_are_known,
-    folds_say_what_is_in_them,
-    cells_are_short,
-    open_cells_plot_and_import_nothing,
-    drawings_have_words,
-    plots_have_words,
-    words_in_plots_are_dark,
-    open_ticks_are_few,
-    ticks_are_claims,
     claims_can_fail,
+    ticks_are_claims,
+    folds_say_what_is_in_them,
+    pictures_have_words_and_captions,
+    words_in_plots_are_dark,
 )
-OF_EVERY_CHAPTER: tuple[Rule, ...] = (
-    it_begins_with_its_question,
-    it_has_a_map,
-    it_has_the_length_of_a_chapter,
-)
-NOT_OF_CHAPTER_0: tuple[Rule, ...] = (
-    imports_are_folded,
-    it_ends_as_every_chapter,
-    the_reader_has_a_turn,
-    every_exercise_can_be_tried,
-)
+OF_EVERY_CHAPTER: tuple[Rule, ...] = (numbers_run_without_a_gap, numbers_that_are_named_exist)
+NOT_OF_CHAPTER_0: tuple[Rule, ...] = (turns_and_exercises_can_be_tried_and_are_solved,)
+OF_ITS_OWN_KIND = ("# One evening", "# The exam")  # where the reader writes all that runs
 
 
 def rules_for(notebook: NotebookNode) -> tuple[Rule, ...]:
-    """Of a chapter, or of a notebook without a number that is made as chapters are."""
-    if not NUMBERED.match(notebook.cells[0].source):
-        return (*OF_EVERY_PAGE, imports_are_folded)
-    return OF_EVERY_CHAPTER + OF_EVERY_PAGE + (NOT_OF_CHAPTER_0 if chapter_of(notebook) else ())
+    if notebook.cells[0].source.startswith(OF_ITS_OWN_KIND):
+        return OF_EVERY_NOTEBOOK
+    if (chapter := chapter_of(notebook)) is None:
+        return OF_EVERY_NOTEBOOK + OF_EVERY_PAGE
+    rules = OF_EVERY_NOTEBOOK + OF_EVERY_PAGE + OF_EVERY_CHAPTER
+    return rules + (NOT_OF_CHAPTER_0 if chapter else ())

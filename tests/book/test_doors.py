@@ -4,8 +4,6 @@ import ast
 import subprocess
 import sys
 import tomllib
-from importlib import import_module
-from pathlib import Path
 
 import pytest
 
@@ -13,7 +11,6 @@ from tools.chapters import ROOT
 
 HOUSES = ("transformer", "transformer_book", "website")  # each may know those before it
 TOOLS = "tools"  # which run the chapters, and which none of the houses knows
-LAZY = ("transformer", "transformer.training", "transformer_book.translator")
 
 
 def imported_by(path):
@@ -68,37 +65,3 @@ def test_the_library_is_imported_without_what_chapters_need():
         [sys.executable, "-c", BLOCKED], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
-
-
-def names_for_types(package):
-    """Where a reader who does not run the code sees each name come from."""
-    init = ROOT.joinpath(*package.split("."), "__init__.py")
-    (block,) = (
-        node for node in ast.parse(init.read_text(encoding="utf-8")).body
-        if isinstance(node, ast.If)
-    )  # fmt: skip
-    return {a.asname: (n.module, a.name) for n in block.body for a in n.names}
-
-
-@pytest.mark.parametrize("package", LAZY)
-def test_a_lazy_door_hands_on_what_it_says_to_type_checkers(package):
-    door = import_module(package)
-    shown = names_for_types(package)
-    assert sorted(shown) == door.__all__
-    # Python puts a module that is imported under its name into its package, in the place of ours.
-    inside = Path(door.__file__).parent.iterdir()
-    assert set(shown).isdisjoint(path.stem for path in inside if path.suffix in ("", ".py"))
-    for name, (module, original) in shown.items():
-        assert getattr(door, name) is getattr(import_module(module), original)
-    assert set(door.__all__) <= set(dir(door))
-    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'missing'"):
-        _ = door.missing
-
-
-def test_a_lazy_door_loads_one_room():
-    code = "import sys, transformer.training as t; t.paper_schedule; print(*sys.modules)"
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
-    rooms = {name for name in done.stdout.split() if name.startswith("transformer.training.")}
-    assert rooms == {"transformer.training.objective"}

@@ -216,22 +216,3 @@ def test_the_map_lights_what_is_named_and_nothing_else():
     assert lit("cross-attention") == [ROLES["query"].line]
     assert lit("+ positions") == [ROLES["position"].line] * 2
     assert lit("encoder: + positions") == [ROLES["position"].line]
-
-
-def test_a_residual_connection_of_the_map_leads_past_the_part_below():
-    def paths(*names):
-        found = [path.get("d") for path in parsed(model_map(*names)).iter(f"{SVG}path")]
-        return [list(map(float, re.findall(r"-?[\d.]+", d))) for d in found]
-
-    ways = [numbers for numbers in paths() if len(numbers) > 8 and numbers[-2] - numbers[0] == 66]
-    assert len(ways) == 5
-    boxes = {
-        tuple(float(r.get(side)) for side in ("x", "y"))
-        for r in parsed(model_map()).iter(f"{SVG}rect")
-        if r.get("height") == "20"
-    }
-    for way in ways:
-        left, start, end = way[0] - 66, way[1], way[-1]
-        passed = [y for x, y in boxes if x == left and end < y + 10 < start]
-        assert len(passed) == 1  # and the part that it ends at lies at its end
-        assert (left, end - 10) in boxes

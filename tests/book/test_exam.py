@@ -34,7 +34,6 @@ RIGHT = right_files()
 WITHOUT_TRAINING = PARTS[:-1]
 NOTEBOOK = nbformat.read(PAGE, as_version=4)
 TEXT = "\n\n".join(cell.source for cell in NOTEBOOK.cells if cell.cell_type == "markdown")
-LINES, COLUMNS = 25, 92
 
 
 @pytest.fixture(autouse=True)
@@ -373,11 +372,3 @@ def test_the_page_begins_empty_and_ends_right():
     right = printed["exam-solution"].splitlines()
     assert right[-1] == f"{len(PARTS)} of {len(PARTS)} right"
     assert "  the black cat sleeps → le chat noir dort" in right
-
-
-def test_the_pages_cells_are_short():
-    for cell in code_cells(NOTEBOOK):
-        lines = cell.source.splitlines()
-        assert len(lines) <= LINES, cell.id
-        if cell.id != "set-up":
-            assert max(map(len, lines)) <= COLUMNS, cell.id

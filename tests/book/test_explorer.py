@@ -141,13 +141,12 @@ def test_the_same_input_gives_the_same_bytes_and_another_one_another_key():
     assert not re.search(r"\bid=", parts(first)[0])  # several on one page cannot clash
 
 
-def test_nothing_is_loaded_and_six_sentences_are_small():
+def test_nothing_is_loaded():
     words = [f"word{i}" for i in range(12)]
     sentences = [explored(words, words, seed=i, layers=(2, 2), heads=4) for i in range(6)]
     html = explore(sentences).data
     assert not LOADS.search(html)
     assert not re.search(r"https?:|//\w+\.|\bimport\b|\bfetch\b", html)
-    assert len(html.encode()) < 200_000
 
 
 def test_colours_are_the_drawings():

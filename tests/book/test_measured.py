@@ -89,33 +89,23 @@ def test_the_sign_stands_before_measured_numbers_and_nowhere_else(path):
 @pytest.mark.parametrize(
     ("text", "metadata", "wrong"),
     [
-        ("≈ 0.5 ms", {}, []),
-        ("≈ 0.5 ms", {"within": 1.5}, []),
-        ("a ≈ b", {}, ["m: ≈ stands before what is no number"]),
-        ("≈ 1, ≈\n2", {}, ["m: ≈ stands before what is no number"]),
-        (
-            "≈ 1",
-            {"tags": ["nbval-ignore-output"]},
-            ["m: ≈ stands in an output that is not compared at all"],
-        ),
-        ("1", {"within": 2}, ["m: states a factor above 1 for no number, or none above 1"]),
-        ("≈ 1", {"within": 1}, ["m: states a factor above 1 for no number, or none above 1"]),
+        ("≈ 0.5 ms", {"within": 1.5}, ""),
+        ("a ≈ b", {}, "before what is no number"),
+        ("≈ 1", {"tags": ["nbval-ignore-output"]}, "in an output that is not compared"),
+        ("1", {"within": 2}, "states a factor"),
     ],
 )
 def test_a_misused_sign_is_found(text, metadata, wrong):
-    outputs = [nbformat.v4.new_output("stream", text=text)]
-    cell = nbformat.v4.new_code_cell("", id="m", outputs=outputs, metadata=metadata)
-    assert list(misused(nbformat.v4.new_notebook(cells=[cell]))) == wrong
-    cell.outputs = [nbformat.v4.new_output("display_data", data={"text/markdown": text})]
-    assert list(misused(nbformat.v4.new_notebook(cells=[cell]))) == wrong
-
-
-def test_a_sign_in_a_claim_is_found():
     data = Claim("it takes ≈ 1 ms", "experiment")._repr_mimebundle_()
-    outputs = [nbformat.v4.new_output("display_data", data)]
-    cell = nbformat.v4.new_code_cell("", id="m", outputs=outputs)
-    wrong = "m: ≈ stands in a claim, whose anchor would move"
-    assert list(misused(nbformat.v4.new_notebook(cells=[cell]))) == [wrong]
+    for outputs, said in (
+        ([nbformat.v4.new_output("stream", text=text)], wrong),
+        ([nbformat.v4.new_output("display_data", data={"text/markdown": text})], wrong),
+        ([nbformat.v4.new_output("display_data", data)], "in a claim, whose anchor would move"),
+    ):
+        cell = nbformat.v4.new_code_cell("", id="m", outputs=outputs, metadata=metadata)
+        found = " ".join(misused(nbformat.v4.new_notebook(cells=[cell])))
+        assert said in found
+        assert bool(said) == bool(found)
 
 
 # where the cell says behind which sign a line may go on otherwise
@@ -167,34 +157,19 @@ CASES = [*SAME, *SAME_WITHIN, *DIFFERENT, *DIFFERENT_WITHIN, *BEHIND, *CLAIMS]
 PASS = [*SAME, *SAME_WITHIN, *SAME_BEHIND, "the same claim"]
 
 
-def run_nbval(folder, *arguments, cwd, **variables):
-    """The cases that nbval lets pass, by the settings of this repository."""
-    report = folder / "report.xml"
+def test_only_the_number_behind_the_sign_may_differ_and_within_a_factor(tmp_path):
+    """By the settings of this repository, from another folder and in an old encoding."""
+    for name in ("pyproject.toml", "conftest.py"):
+        shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "chapters").mkdir()
+    nbformat.write(notebook(), tmp_path / "chapters" / "measured.ipynb")
+    report = tmp_path / "report.xml"
     command = [sys.executable, "-m", "pytest", "--nbval", "-n", "0", f"--junitxml={report}"]
-    environment = os.environ | {"PYTHONPATH": str(ROOT)} | variables
+    old = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": str(ROOT)}
     result = subprocess.run(
-        [*command, *arguments], cwd=cwd, env=environment, capture_output=True, timeout=300
-    )
+        [*command, "measured.ipynb"], cwd=tmp_path / "chapters", env=os.environ | old,
+        capture_output=True,
+    )  # fmt: skip
     cells = list(ElementTree.parse(report).iter("testcase"))
     assert len(cells) == len(CASES), result.stdout.decode(errors="replace")
-    return [case for case, cell in zip(CASES, cells, strict=True) if not len(cell)]
-
-
-@pytest.fixture(scope="module")
-def book(tmp_path_factory):
-    """The settings of this repository, and one chapter."""
-    folder = tmp_path_factory.mktemp("book")
-    for name in ("pyproject.toml", "conftest.py"):
-        shutil.copy(ROOT / name, folder / name)
-    (folder / "chapters").mkdir()
-    nbformat.write(notebook(), folder / "chapters" / "measured.ipynb")
-    return folder
-
-
-def test_only_the_number_behind_the_sign_may_differ_and_within_a_factor(book):
-    assert run_nbval(book, "chapters", cwd=book) == PASS
-
-
-def test_it_is_so_in_another_folder_and_in_an_old_encoding(book):
-    old = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    assert run_nbval(book, "measured.ipynb", cwd=book / "chapters", **old) == PASS
+    assert [case for case, cell in zip(CASES, cells, strict=True) if not len(cell)] == PASS

@@ -38,42 +38,22 @@ def pretender(folder, *answers):
     return script
 
 
-def test_no_python(set_up):
-    result = set_up("python-that-is-not-there")
-    assert result.returncode == 1
-    assert (
-        "Python was not found as 'python-that-is-not-there': install Python 3.11" in result.stderr
-    )
-    assert len(result.stderr.splitlines()) == 1
-
-
-def test_an_old_python(set_up):
-    python = pretender(
-        set_up.folder, ("version_info < (3, 11)", "exit 1"), ("--version", "echo Python 3.9.2")
-    )
-    result = set_up(python)
-    assert result.returncode == 1
-    assert result.stderr.startswith("Python 3.9.2 is too old: the book needs Python 3.11 or newer")
-    assert len(result.stderr.splitlines()) == 1
-
-
-def test_no_venv_module(set_up):
-    result = set_up(pretender(set_up.folder, ("ensurepip", "exit 1")))
-    assert result.returncode == 1
-    assert result.stderr.startswith("This Python has no venv module: install it first")
-    assert len(result.stderr.splitlines()) == 1
-
-
-def test_no_network(set_up):
-    (set_up.folder / "requirements.txt").write_text(
-        "transformer-book-needs-this==1\n", encoding="utf-8"
-    )
-    nowhere = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_CONFIG_FILE": os.devnull}
-    result = set_up(sys.executable, PIP_FIND_LINKS="", PIP_EXTRA_INDEX_URL="", **nowhere)
-    assert result.returncode == 1
-    assert result.stderr.startswith("No network: pip could not reach its package index")
-    assert len(result.stderr.splitlines()) == 1
-    assert not (set_up.folder / ".venv" / "ready").exists()
+def test_what_is_missing_is_named(set_up):
+    old = (("version_info < (3, 11)", "exit 1"), ("--version", "echo Python 3.9.2"))
+    (set_up.folder / "requirements.txt").write_text("transformer-book-needs-this==1\n", "utf-8")
+    offline = {"PIP_INDEX_URL": "http://127.0.0.1:9/simple", "PIP_CONFIG_FILE": os.devnull}
+    offline |= {"PIP_FIND_LINKS": "", "PIP_EXTRA_INDEX_URL": ""}
+    for python, said in (
+        (lambda: "python-not-there", "Python was not found as 'python-not-there': install Python"),
+        (lambda: pretender(set_up.folder, *old), "Python 3.9.2 is too old: the book needs Python"),
+        (lambda: pretender(set_up.folder, ("ensurepip", "exit 1")), "This Python has no venv"),
+        (lambda: sys.executable, "No network: pip could not reach its package index"),
+    ):
+        result = set_up(python(), **offline)
+        assert result.returncode == 1
+        assert result.stderr.startswith(said)
+        assert len(result.stderr.splitlines()) == 1
+        assert not (set_up.folder / ".venv" / "ready").exists()
 
 
 def test_what_is_installed_already_is_not_installed_again(set_up):

@@ -14,6 +14,7 @@ from types import SimpleNamespace
 
 from transformer_book.experiments.imports import (
     Import,
+    bare,
     files_behind,
     imports_of_cell,
     python_of_cell,
@@ -77,10 +78,10 @@ def chapter(number: int, *patterns: str, definitions: tuple[str, ...] = ()) -> C
 
 def code_of(sources: Iterable[str], imports: Iterable[Import]) -> str:
     """The hash of Python sources and of the files behind ``imports``; see :meth:`Cells.code`."""
-    paths = files_behind(imports, ROOT, PACKAGES, as_run=False)
+    paths = files_behind(imports, ROOT, PACKAGES)
     files = [p for p in paths if p.suffix == ".py" and p.parent != MACHINE]
     texts = [*sources, *(path.read_text(encoding="utf-8") for path in files)]
-    meant = hashlib.sha256(json.dumps([_bare(text) for text in texts]).encode())
+    meant = hashlib.sha256(json.dumps([bare(text) for text in texts]).encode())
     return meant.hexdigest()[:16]
 
 
@@ -110,18 +111,6 @@ def _bound(alias: ast.alias) -> str:
     return alias.asname or alias.name.partition(".")[0]
 
 
-@cache
-def _bare(source: str) -> str:
-    """Python without comments, docstrings and layout."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
-        match node:
-            case ast.Module(body=body) | ast.ClassDef(body=body) | ast.FunctionDef(body=body):
-                if body and isinstance(body[0], ast.Expr) and _is_text(body[0].value):
-                    node.body = body[1:] or [ast.Pass()]
-    return ast.unparse(tree)
-
-
 def _matches(cell_id: str, patterns: Iterable[str]) -> bool:
     return any(fnmatchcase(cell_id, pattern) for pattern in patterns)
 
@@ -129,7 +118,3 @@ def _matches(cell_id: str, patterns: Iterable[str]) -> bool:
 def _definitions(source: str) -> str:
     kept = [n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef | ast.ClassDef)]
     return "\n".join(ast.unparse(node) for node in kept)
-
-
-def _is_text(node: ast.expr) -> bool:
-    return isinstance(node, ast.Constant) and isinstance(node.value, str)

@@ -1,9 +1,8 @@
-"""Which files of a package some code depends on, found without running it.
+"""Which files of a package some code computes with, found without running it.
 
-The rules are Python's: an import of ``a.b.c`` also runs the ``__init__`` of ``a`` and of ``a.b``,
-and an import inside a function counts. What stands under ``if TYPE_CHECKING:`` does not run, but an
-``__init__`` that fetches names at first use, as :mod:`transformer` does, says there where they come
-from; so ``from a import name`` follows that one name.
+An import inside a function counts, one under ``if TYPE_CHECKING:`` does not. An ``__init__`` counts
+for the names that are taken from it alone: what else it imports does run, but cannot change what
+these names compute.
 """
 
 import ast
@@ -23,39 +22,49 @@ class Import(NamedTuple):
 
 
 class _Finder(ast.NodeVisitor):
-    """Collects imports: those that run, and those under ``if TYPE_CHECKING:``."""
+    """Collects the imports that run."""
 
     def __init__(self, package: str):
         self.package = package  # where relative imports start from
-        self.run: list[Import] = []
-        self.for_types: list[Import] = []
+        self.imports: list[Import] = []
 
     def visit_If(self, node: ast.If) -> None:
         if ast.unparse(node.test) not in ("TYPE_CHECKING", "typing.TYPE_CHECKING"):
             return self.generic_visit(node)
-        before = len(self.run)
-        for statement in node.body:
-            self.visit(statement)
-        self.for_types += self.run[before:]
-        del self.run[before:]
         for statement in node.orelse:
             self.visit(statement)
         return None
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
-            self.run += [Import(module) for module in _with_parents(alias.name)]
+            self.imports += [Import(module) for module in _with_parents(alias.name)]
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
         module = resolve_name("." * node.level + (node.module or ""), self.package)
-        self.run += [Import(module, alias.name, alias.asname or alias.name) for alias in node.names]
+        self.imports += [Import(module, a.name, a.asname or a.name) for a in node.names]
 
 
 @cache
-def _find(source: str, package: str = "") -> _Finder:
+def _imports(source: str, package: str = "") -> list[Import]:
     finder = _Finder(package)
     finder.visit(ast.parse(source))
-    return finder
+    return finder.imports
+
+
+@cache
+def bare(source: str) -> str:
+    """Python without comments, docstrings and layout: what it computes."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Module(body=body) | ast.ClassDef(body=body) | ast.FunctionDef(body=body):
+                if body and isinstance(body[0], ast.Expr) and _is_text(body[0].value):
+                    node.body = body[1:] or [ast.Pass()]
+    return ast.unparse(tree)
+
+
+def _is_text(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, str)
 
 
 @cache
@@ -69,19 +78,13 @@ def python_of_cell(source: str) -> str:
 def imports_of_cell(source: str) -> list[Import]:
     """None where the cell is no Python: it is the kernel that says so, when the cell runs."""
     try:
-        return _find(python_of_cell(source)).run
+        return _imports(python_of_cell(source))
     except SyntaxError:
         return []
 
 
-def files_behind(
-    imports: Iterable[Import], root: Path, packages: Collection[str], *, as_run: bool = True
-) -> list[Path]:
-    """The files of these packages that ``imports`` reach, directly or through others, sorted.
-
-    Not ``as_run``, an ``__init__`` counts for the names that are taken from it alone: what else it
-    imports does run, but cannot change what these names compute.
-    """
+def files_behind(imports: Iterable[Import], root: Path, packages: Collection[str]) -> list[Path]:
+    """The files of these packages that ``imports`` reach, directly or through others, sorted."""
     modules: set[Path] = set()
     ahead, done = list(imports), set()
     while ahead:
@@ -92,9 +95,9 @@ def files_behind(
         for name in _with_parents(f"{each.module}.{each.name}"):
             if (path := _file_of(name, root)) and path not in modules:
                 modules.add(path)
-                if as_run or path.name != "__init__.py":
-                    ahead += _imports_of_module(path, root).run
-        ahead += _handed_on(each, root, as_run=as_run)
+                if path.name != "__init__.py":
+                    ahead += _imports_of_module(path, root)
+        ahead += _handed_on(each, root)
     others = {file for module in modules for file in _beside(module.parent)}
     return sorted(modules | others)
 
@@ -110,19 +113,20 @@ def _file_of(module: str, root: Path) -> Path | None:
     return next((file for file in found if file.is_file()), None)
 
 
-def _imports_of_module(path: Path, root: Path) -> _Finder:
+def _imports_of_module(path: Path, root: Path) -> list[Import]:
     package = ".".join(path.relative_to(root).parts[:-1])
-    return _find(path.read_text(encoding="utf-8"), package)
+    return _imports(path.read_text(encoding="utf-8"), package)
 
 
-def _handed_on(each: Import, root: Path, *, as_run: bool) -> list[Import]:
-    """Where an ``__init__`` takes this name from: at first use or, not ``as_run``, at all."""
+def _handed_on(each: Import, root: Path) -> list[Import]:
+    """Where an ``__init__`` takes this name from; all that it imports, if the name is its own."""
     path = _file_of(each.module, root)
     if path is None or path.name != "__init__.py":
         return []
-    finder = _imports_of_module(path, root)
-    others = finder.for_types if as_run else [*finder.for_types, *finder.run]
-    return [other for other in others if each.name in ("*", other.bound)]
+    imports = _imports_of_module(path, root)
+    home = [other for other in imports if other.bound == each.name]
+    is_module = _file_of(f"{each.module}.{each.name}", root)
+    return home if home or is_module else imports
 
 
 def _beside(folder: Path) -> Iterator[Path]:
