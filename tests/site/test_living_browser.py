@@ -363,5 +363,3 @@ def test_the_runs_are_drawn_where_they_end(opened):
         seen.setdefault(norm, set()).update(colours)
     assert seen["pre"].isdisjoint(seen["post"])
     assert [len(each) for each in seen.values()] == [1, 1]
-
-
