@@ -121,7 +121,7 @@ def test_a_link_leads_to_its_place_whenever_it_is_followed(opened, width):
     page = opened(f"{SCALING}#sec-4.4", width)
     page.wait_for_function(there, arg="sec-4.4")
     page = opened(SCALING, width)  # which has not laid out all of itself
-    link = page.locator("article p > a[href^='#eq-']").first
+    link = page.locator("article p > a[href^='#sec-']").first
     link.click()
     page.wait_for_function(there, arg=link.get_attribute("href").removeprefix("#"))
 
