@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 
 from playwright.sync_api import Browser, sync_playwright
 
@@ -25,10 +26,24 @@ def browser_path() -> str:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """A browser that is closed in the end. Each thread needs one of its own."""
+    """A browser that is closed in the end. Each thread needs one of its own.
+
+    Its pages wait for what is asked of them as long as it takes: a busy machine is no error.
+    """
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=browser_path(), args=ARGUMENTS)
+        browser = playwright.chromium.launch(
+            executable_path=browser_path(), args=ARGUMENTS, timeout=0
+        )
+        for name in ("new_context", "new_page"):
+            setattr(browser, name, partial(_patient, getattr(browser, name)))
         try:
             yield browser
         finally:
             browser.close()
+
+
+def _patient(make, **options):
+    """A new context or page without a limit of time."""
+    made = make(**options)
+    made.set_default_timeout(0)
+    return made

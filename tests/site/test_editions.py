@@ -17,10 +17,9 @@ from tests.package.unchecked import unchecked
 from tools.chapters import ROOT
 from transformer_book.drawings import Drawing
 from website.editions import epub, pdf
-from website.editions.cover import cover, looks
+from website.editions.cover import looks
 from website.editions.offer import offer, publish
 from website.editions.pages import Fault, book_pages
-from website.editions.press import BASE
 from website.hosting import badly_compressed
 
 LONG_CLAIM = "claim-" + "-".join(f"word{i}" for i in range(30))
@@ -107,7 +106,6 @@ def small(tmp_path):
             texts = {name: text.replace(before, after) for name, text in texts.items()}
         (site / "_images").mkdir(parents=True)
         (site / "_images/box.svg").write_text(PICTURE, encoding="utf-8")
-        (site / "_images/empty.svg").touch()
         (site / "_images/broken.png").write_bytes(b"no picture")
         for name, text in texts.items():
             path = site / f"{name}.html"
@@ -152,36 +150,18 @@ def test_links_lead_into_the_book_or_become_text(small):
     [
         ("two.html#term-sum", "two.html#term-product", "links to .*term-product, which is not"),
         ("#eq-1.1", "#eq-1.2", "01_one: links to #eq-1.2, which is not there"),
-        ("two-more.html", "three.html", "01_one: links to three.html, which is not there"),
         ('id="ex-1.1"', 'id="sec-1.1"', "01_one: the id sec-1.1 stands 2 times"),
         ("box.svg", "circle.svg", "01_one: the picture .*circle.svg is not there"),
-        ("box.svg", "empty.svg", "01_one: the picture .*empty.svg is not there"),
         (INLINE, "\\(x < 2\\)", r"01_one: a formula is not set: \\\(x"),
-        (INLINE, f'<math xmlns="{MATHML}"></math>', "01_one: a formula is not set"),
         ("<mn>1</mn>", "<merror>1</merror>", "01_one: a formula is not set: 1x"),
-        ("Let <span", "Let $$x$$ <span", "01_one: raw TeX: Let \\$\\$x"),
         ("words to read", "\\frac{1}{2}", "raw TeX"),
         (ONE, "<p>Few words.</p>", "01_one: is empty, or nearly: 4 words"),
-        ("bd-article", "article", "intro: has no article with a title"),
         ("h1>", "h2>", "intro: has no article with a title"),
     ],
 )
 def test_a_fault_in_a_page_is_named(small, before, after, complaint):
     book, site = small((before, after))
     with pytest.raises(Fault, match=complaint):
-        book_pages(book, site, pdf.address)
-
-
-def test_all_faults_are_named_at_once(small):
-    book, site = small(("box.svg", "circle.svg"), ('<a href="#eq-1.1"', '<a href="#eq-1.2"'))
-    with pytest.raises(Fault, match=r"eq-1\.2.*\n.*circle"):
-        book_pages(book, site, pdf.address)
-
-
-def test_a_page_that_was_not_built_is_missed(small):
-    book, site = small()
-    (site / "appendix/two.html").unlink()
-    with pytest.raises(Fault, match=r"appendix/two: there is no such page .* run make book first"):
         book_pages(book, site, pdf.address)
 
 
@@ -225,45 +205,6 @@ def test_the_pdf_is_not_printed_with_a_fault(small, browser, tmp_path, before, a
     with pytest.raises(Fault, match=complaint):
         pdf.make(browser, *small((before, after)), target)
     assert not target.exists()
-
-
-@pytest.fixture
-def one_link(tmp_path):
-    """A PDF of one page with one link."""
-
-    def write(**link):
-        made = pikepdf.new()
-        made.add_blank_page()
-        made.Root.Dests = pikepdf.Dictionary({"/one": [made.pages[0].obj, pikepdf.Name.Fit]})
-        note = pikepdf.Dictionary(Type=pikepdf.Name.Annot, Subtype=pikepdf.Name.Link, **link)
-        made.pages[0].Annots = made.make_indirect(pikepdf.Array([note]))
-        made.save(tmp_path / "link.pdf")
-        return tmp_path / "link.pdf"
-
-    return write
-
-
-@pytest.mark.parametrize(
-    ("link", "found"),
-    [
-        ({"Dest": pikepdf.Name("/one")}, []),
-        ({"Dest": pikepdf.Name("/two")}, ["page 1: a link to /two, which is not there"]),
-        ({"A": {"/URI": "https://example.org/"}}, []),
-        ({"A": {"/URI": f"{BASE}x.html"}}, [f"page 1: a link to {BASE}x.html"]),
-    ],
-)
-def test_a_dead_link_in_the_pdf_is_found(one_link, link, found):
-    path = one_link(**{k: pikepdf.Dictionary(v) if k == "A" else v for k, v in link.items()})
-    with pikepdf.open(path) as made:
-        assert pdf.dead_links(made) == found
-
-
-def test_a_wrong_page_number_in_the_contents_is_found(one_link):
-    path, lines = one_link(), [("chapter", "One", "one")]
-    config = {"title": "T", "author": "A"}
-    with pytest.raises(Fault, match="the contents say page 7 for One, which stands on 1"):
-        pdf.finish(path, config, lines, {"one": 7})
-    assert pdf.finish(path, config, lines, {"one": 1}) == 1
 
 
 @pytest.fixture(scope="module")
@@ -324,15 +265,6 @@ def test_every_link_of_the_epub_leads_somewhere(archive):
     assert "<span>Part I · First</span>" in texts["book/nav.xhtml"]
 
 
-def test_the_cover_shows_the_words_that_change_places():
-    drawn = cover("A & B", "why")
-    cells = re.findall(r"rx='30' fill='(#\w+)' fill-opacity='([\d.]+)'", drawn)
-    assert len(cells) == 16
-    assert [i for i, (colour, _) in enumerate(cells) if colour == "#E69F00"] == [6, 9]
-    assert all(float(cells[i][1]) > 0.7 for i in (0, 6, 9, 15))
-    assert all(f">{word}</text>" in drawn for word in ("black", "chat", "A &amp; B", "why"))
-
-
 @pytest.mark.skipif(not shutil.which("java"), reason="epubcheck needs Java")
 def test_epubcheck_finds_nothing_but_what_was_planted(archive, tmp_path):
     with zipfile.ZipFile(tmp_path / "bad.epub", "w") as bad:
@@ -389,30 +321,8 @@ def test_the_site_links_to_the_editions_that_stand_beside_it(shelf, monkeypatch)
     assert {path: path.read_text() for path in before} == before
 
 
-def test_a_site_without_the_place_for_links_is_a_fault(shelf):
-    (shelf / "intro.html").write_text(MENU)
-    offer(shelf)
-    (shelf / "the-transformer-executed.pdf").touch()
-    with pytest.raises(Fault, match=r"book-editions.* stands on 0 pages"):
-        offer(shelf)
-
-
-def test_a_site_whose_download_menus_keep_no_place_is_a_fault(shelf):
-    for path in shelf.rglob("*.html"):
-        path.write_text(path.read_text().replace('<li class="book-editions">', "<li>"))
-    (shelf / "the-transformer-executed.pdf").touch()
-    with pytest.raises(Fault, match="no page has <li"):
-        offer(shelf)
-
-
 def test_the_front_page_has_the_place_for_links():
     assert f"\n{PLACE}\n" in (ROOT / "intro.md").read_text(encoding="utf-8")
-
-
-def test_the_links_do_not_stand_in_the_editions_themselves(small):
-    line = '<div class="book-editions"><p><a href="b.pdf">links</a></p></div>'
-    _, pages, _ = book_pages(*small(("<p>Let <span", f"{line}<p>Let <span")), pdf.address)
-    assert "links" not in pages[1].body.text_content()
 
 
 def test_an_edition_with_a_fault_is_not_offered(shelf, browser, tmp_path, monkeypatch, capsys):

@@ -1,7 +1,5 @@
 """The explorer in a real browser, on a wide light screen and on a narrow dark one."""
 
-from itertools import pairwise
-
 import pytest
 import torch
 
@@ -18,7 +16,6 @@ PAGE = """<!DOCTYPE html><html lang="en" {attributes}><head><meta charset="utf-8
 <style>div, table, td {{ color: red; width: 3000px }} {style}</style></head>
 <body style="margin: 8px">{body}</body></html>"""
 LEAKY = "div { width: auto !important }"  # the page's own styles stay outside
-LONG = [f"unbelievably{i}" for i in range(14)]
 
 
 @pytest.fixture(scope="module", params=SCREENS, ids=lambda screen: f"{screen[0]}-{screen[1]}")
@@ -28,9 +25,7 @@ def screen(request, browser):
     size = {"width": width, "height": 844}
 
     def new_page(**options):
-        page = browser.new_page(viewport=size, color_scheme=scheme, **options)
-        page.set_default_timeout(5000)
-        return page
+        return browser.new_page(viewport=size, color_scheme=scheme, **options)
 
     new_page.scheme = scheme
     page = new_page()
@@ -176,51 +171,6 @@ def test_by_click_and_by_pointer(opened):
     assert page.get_by_role("list").locator(".percent").all_inner_texts() == weights[2]
     page.get_by_role("row").nth(2).click()
     assert current(page) == (1, 1)
-
-
-def test_no_word_moves_when_another_is_looked_at(opened):
-    words = ["<bos>", *(word[: 3 + i % 7] for i, word in enumerate(LONG))]
-    gold = {(i, i) for i in range(len(words) - 1)}
-    page = opened(explore([explored(words, words, gold=gold)]))
-    boxes = """radios => radios.map(radio => {
-        const { x, y, width, height } = radio.getBoundingClientRect();
-        return [x, y + window.scrollY, width, height];
-    })"""
-    for kind in ("cross", "encoder", "decoder"):
-        choose(page, "Attention").select_option(kind)
-        radios = page.get_by_role("radio")
-        before = radios.evaluate_all(boxes)
-        radios.first.focus()
-        for i in range(1, len(before)):
-            if kind == "cross":
-                radios.nth(i).click()
-            else:  # sooner done
-                page.keyboard.press("ArrowRight")
-            assert radios.evaluate_all(boxes) == before
-        assert current(page) == (i, i)
-
-
-def test_self_attention_is_one_line_of_words(opened):
-    page = opened(explore([cat()]))
-    for kind, words in (("encoder", SOURCE), ("decoder", TARGET[:-1])):
-        choose(page, "Attention").select_option(kind)
-        assert page.get_by_role("list").count() == 0
-        assert page.get_by_role("columnheader").all_inner_texts() == words
-        names = [" , next ".join(pair) for pair in pairwise(TARGET)]
-        for name in SOURCE if kind == "encoder" else names:
-            assert page.get_by_role("radio", name=name, exact=True).count() == 1
-        shown = page.get_by_role("group").locator(".percent").all_inner_texts()
-        assert shown == table(page)[0]
-
-
-def test_a_long_sentence_scrolls_its_table_and_nothing_else(opened):
-    page = opened(explore([explored(LONG, ["<bos>", *LONG], gold={(0, 0)})]))
-    section = page.get_by_role("region", name="Attention explorer")
-    right = section.evaluate("e => e.getBoundingClientRect().right")
-    rights = page.locator("select, label, li, p, .table").evaluate_all(
-        "all => all.map(e => e.getBoundingClientRect().right)"
-    )
-    assert max(rights) <= right <= page.viewport_size["width"]
 
 
 def test_what_the_live_region_says(opened):

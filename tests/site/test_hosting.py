@@ -8,7 +8,7 @@ import urllib.request
 import pytest
 
 from website import ROOT
-from website.hosting import badly_compressed, compress, serve
+from website.hosting import compress, serve
 
 LONG = "<p>a page that is long enough</p>\n" * 100
 
@@ -23,39 +23,6 @@ def site(tmp_path):
     (place / "c.woff2").write_bytes(bytes(9000))
     compress(place)
     return place
-
-
-def stored(site):
-    return {path.relative_to(site).as_posix() for path in site.rglob("*.gz")}
-
-
-def test_long_files_of_text_are_stored_compressed_and_all_others_are_not(site):
-    assert stored(site) == {"chapters/a.html.gz", "b.js.gz"}
-    assert gzip.decompress((site / "chapters" / "a.html.gz").read_bytes()).decode() == LONG
-    assert badly_compressed(site) == []
-
-
-def test_what_is_compressed_changes_only_with_its_file(site):
-    before = (site / "b.js.gz").stat().st_mtime_ns
-    (site / "chapters" / "a.html").write_text(LONG + "new", encoding="utf-8")
-    (site / "chapters" / "old.html.gz").write_bytes(b"")
-    compress(site)
-    assert stored(site) == {"chapters/a.html.gz", "b.js.gz"}
-    assert gzip.decompress((site / "chapters" / "a.html.gz").read_bytes()).endswith(b"new")
-    assert (site / "b.js.gz").stat().st_mtime_ns == before
-    (site / "b.js.gz").write_bytes((site / "b.js.gz").read_bytes()[:-20])  # cut off
-    compress(site)
-    assert badly_compressed(site) == []
-
-
-def test_a_page_that_was_changed_afterwards_is_named_and_so_is_what_has_no_file(site):
-    (site / "chapters" / "a.html").write_text(LONG + "new", encoding="utf-8")
-    (site / "b.js").unlink()
-    first, second = badly_compressed(site)
-    assert first.startswith("chapters/a.html is not in a.html.gz as it is")
-    assert second == "b.js.gz is of no file that is there"
-    (site / "chapters" / "a.html.gz").unlink()
-    assert badly_compressed(site)[0] == first
 
 
 def got(address, **headers):

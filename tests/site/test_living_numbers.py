@@ -1,8 +1,10 @@
-"""The living figures' calculations against the package and the chapters, in a real browser."""
+"""The living figures' calculations against the package and the chapters, in a real browser.
+
+And their verdicts: a ✓ stands where its claim holds, and nowhere else.
+"""
 
 import itertools
 import math
-import re
 
 import pytest
 import torch
@@ -37,6 +39,16 @@ def call(browser, tmp_path_factory):
         page.goto(f"{base}query-light.html")
         yield call_
         page.close()
+
+
+def verdicts(call, file, name, states):
+    """Whether a figure's claim holds in each of its states."""
+    return [each["holds"] for each in call(file, name, [(state,) for state in states])]
+
+
+def settings(**every):
+    """All states that a figure's controls can be set to."""
+    return [dict(zip(every, each, strict=True)) for each in itertools.product(*every.values())]
 
 
 def same(ours, theirs, tolerance=1e-6):
@@ -74,6 +86,8 @@ def test_the_errors_of_ten_days_are_the_chapters(call):
         best = torch.minimum(errors["by_nearest"], errors["by_mean"])
         assert each["average"] == pytest.approx(error.mean().item(), abs=1e-3)
         assert each["wins"] == (error < 0.9 * best).sum()
+        state = {"query": 7.5, "width": width, "readings": "five"}
+        assert verdicts(call, "query.js", "check", [state]) == [each["wins"] == 10]
 
 
 def test_the_slope_is_that_of_autograd_at_every_width(call):
@@ -91,6 +105,12 @@ def test_the_slope_is_that_of_autograd_at_every_width(call):
         assert found["slope"] == pytest.approx(e.grad[7].item(), rel=1e-9)
         nudged = (e.detach() + 0.01 * (torch.arange(8) == 7)).softmax(-1)
         assert found["rise"] == pytest.approx((nudged - a.detach())[7].item(), rel=1e-4, abs=1e-16)
+    slope = [found["slope"] for found in call("saturation.js", "softened", given)]
+    states = [{"width": w, "by": by} for w in widths for by in ("one", "root", "width")]
+    times = [slope[i] / slope[i - i % 3] for i in range(len(slope))]
+    assert verdicts(call, "scaling.js", "checkDrawn", states) == [n > 1000 for n in times]
+    alike = [state["by"] != "one" for state in states]
+    assert verdicts(call, "scaling.js", "checkAlike", states) == alike
 
 
 def test_masked_attention_is_the_packages_in_five_ways(call):
@@ -110,17 +130,31 @@ def test_masked_attention_is_the_packages_in_five_ways(call):
         same(found["outputs"], weights @ values)
 
 
-def test_an_exchanged_word_changes_what_may_look_at_it(call):
-    for place, mask in itertools.product(
-        range(4), (causal_mask(4), causal_mask(4).T, torch.eye(4) > 0)
-    ):
+def test_a_mask_is_judged_by_what_leaks_and_by_the_sums_of_its_rows(call):
+    ways = run_cells(4, "ways", masked_softmax=masked_softmax)["ways"]
+    names = ["infinity", "billion", "before", "after", "package"]
+    e = torch.tensor(call("masked_attention.js", "SCORES"), dtype=torch.float64)
+    values = torch.tensor(call("masked_attention.js", "VALUES"), dtype=torch.float64)
+    g = torch.Generator().manual_seed(1)
+    masks = [causal_mask(4), torch.zeros(4, 4) > 0, *(torch.rand(24, 4, 4, generator=g) < 0.6)]
+    seen = set()
+    for mask, (name, way) in itertools.product(masks, zip(names, ways.values(), strict=True)):
+        whole = way(e, mask)
+        ends = [way(e[: n + 1, : n + 1], mask[: n + 1, : n + 1])[n] for n in range(4)]
+        off = [(whole[n] @ values - row @ values[: n + 1]).norm() for n, row in enumerate(ends)]
+        lost = whole.isnan().any(-1)
+        leaks = any(not (each <= 1e-9) for each, nan in zip(off, lost, strict=True) if not nan)
+        prefix = False if leaks else None if lost.any() else True
+        sums = None if name == "after" else close(whole.sum(-1), torch.ones(4).double())
         bits = "".join(str(int(each)) for each in mask.flatten())
-        state = {"bits": bits, "way": "package", "place": str(place)}
-        [found] = call("masked_attention.js", "changed", [(state,)])
-        # its own row asks anew, if it may look at more than one word
-        looks = mask[:, place].clone()
-        looks[place] |= mask[place].sum() > 1
-        assert found == (looks.tolist() if place else [False] * 4)
+        state = {"bits": bits, "way": name, "place": "-1"}
+        found = [
+            *verdicts(call, "mask.js", "checkPrefix", [state]),
+            *verdicts(call, "mask.js", "checkSums", [state]),
+        ]
+        assert found == [prefix, sums], state
+        seen.add((prefix, sums))
+    assert {(True, True), (False, True), (None, False), (False, False)} < seen
 
 
 @pytest.mark.parametrize("chosen", [0, 4, 8])
@@ -140,6 +174,10 @@ def test_clocks_and_arrows_are_the_packages(call, chosen):
         added = (pairs[0] + table[m]) @ (pairs[1] + table[n])
         assert found["added"] == pytest.approx(added.item(), abs=1e-5)
         same(found["query"], q[2 * chosen : 2 * chosen + 2], 1e-5)
+    turns = ("both", "query", "key", "against")
+    states = settings(m=[2, 60], back=[1, -3], start=[0, 1, 30], clock=[str(chosen)], turn=turns)
+    holds = [each["turn"] == "both" if each["start"] else None for each in states]
+    assert verdicts(call, "clocks.js", "check", states) == holds
 
 
 def by_package(state, words, value_of):
@@ -178,6 +216,10 @@ def test_a_straight_cut_is_the_one_that_keeps_farthest_from_all_sentences(call):
     angles = torch.arange(7200) * 2 * math.pi / 7200
     ways = torch.stack([angles.cos(), angles.sin()])
     found = call("looks.js", "cuts", [(state,) for state in ONE_OR_TWO])
+    never = [sum(each["far"] > 0 for each in both) == 1 for both in found]
+    assert verdicts(call, "heads.js", "checkNever", ONE_OR_TWO) == never
+    apart = [len({tuple(each) for each in points.tolist()}) == 4 for points in places]
+    assert verdicts(call, "heads.js", "checkBend", ONE_OR_TWO) == apart
     for state, points, both in zip(ONE_OR_TWO, places, found, strict=True):
         differ, a = state["a"] != state["b"], state["a"]
         assert [each["far"] > 0 for each in both] == [differ or a > 50, differ or a < 50]
@@ -198,16 +240,23 @@ def test_a_product_takes_what_equation_13_2_says(call):
     work_and_bytes = run_cells(13, "numbers-bytes", **counted)["work_and_bytes"]
     cpu = thread()
     peaks = {"4": 67e12, "2": 989e12, "1": 2 * 989e12}
-    every = {"machine": ["cpu", "h100"], "width": list("421")}
-    every |= {"change": ["none", "multiply", "fetch"], "n": [1, 7, 64, 768, 4096]}
-    given = [dict(zip(every, each, strict=True)) for each in itertools.product(*every.values())]
+    changes = ["none", "multiply", "fetch"]
+    given = settings(
+        machine=["cpu", "h100"], width=list("421"), change=changes, n=[1, 7, 64, 768, 4096]
+    )
     asked = [(each,) for each in given]
     corners = call("limits.js", "corner", asked)
     pairs = zip(given, corners, strict=True)
     at_corner = call("limits.js", "times", [(state, rows) for state, rows in pairs])
     measured = call("limits.js", "measured", asked)
+    all_times = call("limits.js", "times", asked)
+    waits = [each["fetch"] >= each["multiply"] for each in all_times]
+    assert verdicts(call, "roofline.js", "checkHelp", given) == waits
+    least = [max(each["fetch"], each["multiply"]) for each in all_times]
+    shares = [least[5 * (i // 5) + 2] < 25 * least[5 * (i // 5)] for i in range(len(given))]
+    assert verdicts(call, "roofline.js", "checkShared", given) == shares  # 64 rows against one
     for state, found, at, equal, dots in zip(
-        given, call("limits.js", "times", asked), corners, at_corner, measured, strict=True
+        given, all_times, corners, at_corner, measured, strict=True
     ):
         work, n_bytes = work_and_bytes(state["n"], 2048, int(state["width"]))
         on_cpu = state["machine"] == "cpu"
@@ -305,63 +354,33 @@ def test_draws_have_the_shares_that_they_are_drawn_with(call):
     assert close(found.sum(dim=1), torch.ones(9))
 
 
-def test_what_is_said_about_the_cuts_is_true_in_every_setting(call):
-    names = run_cells(10, "numbers-cuts", keep_top_k=keep_top_k, keep_top_p=keep_top_p)
-    logits = torch.stack([names["peaked"], names["flat"]]).double().log()
-    every = {"tau": [0.1, 0.5, 1, 1.4, 3, 10, 100], "k": range(1, 6)}
-    every["enough"] = [round(0.05 * i, 2) for i in range(1, 21)]
-    given = [dict(zip(every, each, strict=True)) for each in itertools.product(*every.values())]
-    verbatim = 0
-    for state, found in zip(
-        given, call("sampling.js", "checkCuts", [(each,) for each in given]), strict=True
-    ):
-        k = 2 if state["k"] == 5 else state["k"]
-        enough = 0.75 if state["enough"] == 1 else state["enough"]
-        p = logits / state["tau"]
+def test_the_cuts_and_the_draws_are_judged_by_what_is_kept_and_by_chance(call):
+    all_p = {"flat": [0.28, 0.24, 0.2, 0.16, 0.12], "peaked": [0.8, 0.1, 0.05, 0.03, 0.02]}
+    logits = torch.tensor([all_p["peaked"], all_p["flat"]], dtype=torch.float64).log()
+    states = settings(tau=[0.1, 1, 3, 100], k=range(1, 5), enough=[0.05, 0.3, 0.75, 0.95])
+    holds = []
+    for state in states:
+        p, k = logits / state["tau"], state["k"]
         by_k, by_p = (
             kept.isfinite().sum(dim=-1).tolist()
-            for kept in (keep_top_k(p, k), keep_top_p(p, enough))
+            for kept in (keep_top_k(p, k), keep_top_p(p, state["enough"]))
         )
-        if (state["tau"], k, enough) == (1, 2, 0.75):
-            assert found["text"] == "top-k 2 keeps two words of both; top-p 0.75 keeps one, or four"
-            assert found["holds"] == ((by_k, by_p) == ([2, 2], [1, 4]))
-            verbatim += 1
-        else:
-            words = f"{k} word{'' if k == 1 else 's'} of each"
-            fewer = f"top-p {enough:.2f} keeps fewer of the peaked one"
-            assert found["text"] == f"top-k {k} keeps {words}; {fewer}"
-            assert found["holds"] == (by_k == [k, k] and by_p[0] < by_p[1])
-        assert found["because"] == (
-            f"Judged, each alone, at τ = {state['tau']:.2f}: "
-            f"{'the chapter’s ' if state['k'] == 5 else ''}top-k {k}, "
-            f"{'the chapter’s ' if state['enough'] == 1 else ''}top-p {enough:.2f}. "
-            f"Peaked: top-k keeps {by_k[0]}, "
-            f"top-p {by_p[0]}. Flat: top-k keeps {by_k[1]}, top-p {by_p[1]}."
-        )
-    assert verbatim == 4  # each of the two, set or left alone
-
-
-def test_draws_are_tested_where_there_are_enough_of_them(call):
-    every = {"which": ["flat", "peaked"], "tau": [0.1, 1, 100], "k": [1, 3, 5]}
-    every |= {"enough": [0.3, 1], "n": [1, 10, 100, 1000, 20_000], "seed": [0, 1]}
-    given = [dict(zip(every, each, strict=True)) for each in itertools.product(*every.values())]
-    all_p = {"flat": [0.28, 0.24, 0.2, 0.16, 0.12], "peaked": [0.8, 0.1, 0.05, 0.03, 0.02]}
-    asked = [(all_p[each["which"]], each) for each in given]
-    for state, p, found in zip(
-        given,
-        call("next_word.js", "reshaped", asked),
-        call("sampling.js", "checkDraws", [(each,) for each in given]),
-        strict=True,
-    ):
-        error = max(math.sqrt(each * (1 - each) / state["n"]) for each in p)
-        assert found["holds"] is (None if 3 * error > 0.015 else True)
-        assert "1.5 points" in found["because"]
-        assert found["because"].startswith("Not tested") == (found["holds"] is None)
-        if found["holds"] is None:  # no share can be farther off than from p to 0, or to 1
-            off = int(re.search(r"off by (\d+) points by chance", found["because"])[1])
-            assert 1.5 < off <= 100 * max(max(each, 1 - each) for each in p)
-        sure = "as good as certain" in found["because"]
-        assert sure == (found["holds"] is True and max(p) > 0.9995)
+        chapters = (state["tau"], k, state["enough"]) == (1, 2, 0.75)
+        fewer = by_p == [1, 4] if chapters else by_p[0] < by_p[1]
+        holds.append(by_k == [k, k] and fewer)
+    assert verdicts(call, "sampling.js", "checkCuts", states) == holds
+    assert {*holds} == {True, False}
+    states = settings(which=[*all_p], tau=[1, 100], k=[1, 5], enough=[1], n=[1, 1000, 20_000])
+    states = [state | {"seed": 0} for state in states]
+    asked = [(all_p[state["which"]], state) for state in states]
+    errors = [
+        max(math.sqrt(each * (1 - each) / state["n"]) for each in p)
+        for p, state in zip(call("next_word.js", "reshaped", asked), states, strict=True)
+    ]
+    enough = [None if 3 * error > 0.015 else True for error in errors]
+    assert verdicts(call, "sampling.js", "checkDraws", states) == enough
+    entropy = torch.distributions.Categorical(torch.tensor(all_p["flat"])).entropy().item()
+    assert call("../numbers.js", "entropy", [(all_p["flat"],)]) == [pytest.approx(entropy)]
 
 
 def said_by(follows, alpha):
@@ -381,82 +400,58 @@ def said_by(follows, alpha):
     return found
 
 
-def test_a_search_looks_for_the_best_score_and_not_for_the_likeliest(call):
-    state = {"table": "empty", "share": 0.26, "K": 1, "alpha": 3}
-    [judged] = call("beam_words.js", "checkFound", [(state,)])
-    assert not judged["holds"]  # the empty sentence is likelier than the one with the best score
-
-
-def test_what_is_said_about_a_search_is_true_in_every_setting(call):
-    shares = [0.01, 0.07, 0.22, 0.25, 0.6]
-    every = {"table": ["seven", "empty"], "share": shares, "K": [1, 2, 3, 4, 8]}
-    every |= {"alpha": [0, 0.3, 0.6, 2]}
-    given = [dict(zip(every, each, strict=True)) for each in itertools.product(*every.values())]
+def test_a_search_is_judged_by_all_sentences_that_there_are(call):
+    shares = [0.01, 0.07, 0.25, 0.6]
+    given = settings(table=["seven", "empty"], share=shares, K=[1, 3, 8], alpha=[0, 0.6, 3])
     tables = call("beam_search.js", "tableWith", [(s["table"], s["share"]) for s in given])
-    asked = [(t, s["K"], s["alpha"]) for t, s in zip(tables, given, strict=True)]
-    searched = call("beam_search.js", "search", asked)
-    pairs = {"seven": (2, 3), "empty": (3, 4)}
-    compared = (
-        [each["words"] for each in call("beam_search.js", "search", of_claim)]
-        for of_claim in (
-            [(t, pairs[s["table"]][i], s["alpha"]) for t, s in zip(tables, given, strict=True)]
-            for i in (0, 1)
-        )
-    )
-    first, second = (
-        call("beam_words.js", name, [(each,) for each in given])
-        for name in ("checkClaim", "checkFound")
-    )
-    seen = set()
-    for state, follows, result, few, more, one, two in zip(
-        given, tables, searched, *compared, first, second, strict=True
-    ):
-        alpha, words = state["alpha"], result["words"]
-        said = said_by(follows, alpha)
+
+    def found(size):
+        asked = [(t, size or s["K"], s["alpha"]) for t, s in zip(tables, given, strict=True)]
+        return [each["words"] for each in call("beam_search.js", "search", asked)]
+
+    two, three, four, ours = map(found, (2, 3, 4, 0))
+    claims = verdicts(call, "beam_words.js", "checkClaim", given)
+    finds = verdicts(call, "beam_words.js", "checkFound", given)
+    for i, (state, follows) in enumerate(zip(given, tables, strict=True)):
+        said = said_by(follows, state["alpha"])
         best = max(score for _, score in said.values())
-        holds = said[words][1] > best - 1e-9
-        assert two["holds"] == holds
-        assert two["because"].startswith(f"It finds {words or 'the empty sentence'} (")
-        assert ("misses" in two["because"]) == (not holds)
-        penalised = alpha > 0 and state["table"] == "empty"
-        assert two.get("text", "likeliest").endswith("best score") == penalised
-        assert ("α changes no order" in two["because"]) == (alpha > 0 and not penalised)
-        if penalised:  # the two scores are seen to differ, in the right direction
-            ours, theirs = (
-                float(each.replace("−", "-")) for each in re.findall(r"−\d+\.\d+", two["because"])
-            )
-            assert ours > theirs if holds else ours < theirs
-            assert ours == pytest.approx(said[words][1], abs=0.006)
-        likeliest = max(said, key=lambda each: said[each][0])
-        expected = few != likeliest == more
-        if state["table"] == "empty":
-            expected = few != "" and (more != "" if penalised else more == "")
-        assert one["holds"] == expected
-        now = few if few == more else None
-        assert ("likeliest" in one["because"]) == (state["table"] == "seven" and more == likeliest)
-        assert one["because"].endswith(", now the likeliest.") == (now == likeliest == "la reine")
-        assert one["text"].startswith(f"α = {alpha:.1f}: three and four") == penalised
-        seen.add((state["table"], penalised, one["holds"], two["holds"]))
-    assert {(True, True), (True, False)} < {each[1:3] for each in seen}
-    assert {(False, False), (True, False)} < {(each[1], each[3]) for each in seen}
+        assert finds[i] == (said[ours[i]][1] > best - 1e-9), state
+        if state["table"] == "seven":  # two beams miss what three find
+            likeliest = max(said, key=lambda each: said[each][0])
+            assert claims[i] == (two[i] != likeliest == three[i]), state
+        else:  # four return the empty sentence; with a penalty they don't
+            empty = four[i] == ""
+            assert claims[i] == (three[i] != "" and empty != (state["alpha"] > 0)), state
+    assert {*claims} == {*finds} == {True, False}
 
 
-def test_beams_are_told_apart_from_what_has_ended(call):
+def test_stacks_and_runs_are_judged_by_what_was_measured(call):
+    wires = {"plain": (False, False), "add": (True, False)}
+    wires |= {"norm_only": (False, True), "post": (True, True)}
+    depths = call("depths.js", "DEPTHS")
     states = [
-        {"table": table, "share": share, "K": K, "alpha": 0.6, "step": step}
-        for table, share, n in (("seven", 0.25, 3), ("empty", 0.07, 4))
-        for K, step in itertools.product((1, 2, 4, 8), range(1, n))
+        {"n": n, "add": wires[wire][0], "norm": wires[wire][1]}
+        for wire in wires
+        for n in range(1, 33)
     ]
-    for state, told in zip(
-        states, call("beam_words.js", "tell", [(each,) for each in states]), strict=True
-    ):
-        beams, _, ended = told.partition(" Set aside, ended: ")
-        more = re.search(r"and (\d+) more", beams)
-        listed = beams.count("(") + (int(more[1]) if more else 0)
-        assert told.startswith(f"Step {state['step']} of ")
-        assert 1 <= listed <= state["K"]
-        assert bool(ended) == (state["table"] == "empty" and state["K"] > 3)
-        assert "empty" not in beams
+    rows = torch.tensor([row for wire in wires for row in depths[wire]]).view(-1, 3, 3)
+    arriving, words, gradients = rows.unbind(dim=1)
+    own = (words.amin(1) > 0.05) & (gradients.amin(1) > 0.5)
+    assert verdicts(call, "depth.js", "checkOwn", states) == own.tolist()
+    level = ((arriving > 0.1) & (arriving < 10)).all(1)
+    assert verdicts(call, "depth.js", "checkLevel", states) == level.tolist()
+
+    runs, rates, warm_ups = (call("small_runs.js", each) for each in ("RUNS", "RATES", "WARM_UPS"))
+    states = settings(norm=["pre", "post"], warmUp=warm_ups, rate=rates)
+    losses = torch.tensor([runs["pre"], runs["post"]], dtype=torch.float64)
+    ends = losses.view(2, len(warm_ups), len(rates), 3, -1)[..., -2:].mean(-1)
+    learns = (ends < 3.40).all(-1).flatten().tolist()
+    assert verdicts(call, "rates.js", "checkLearns", states) == learns
+    lower = (ends < ends[:, :1]).sum(-1)
+    gains = [{0: True, 3: False}.get(n) for n in lower.flatten().tolist()]
+    without = [state["warmUp"] == 0 for state in states]
+    gains = [None if none else each for none, each in zip(without, gains, strict=True)]
+    assert verdicts(call, "rates.js", "checkGains", states) == gains
 
 
 def test_the_rate_of_each_step_rises_as_chapter_9s(call):

@@ -1,14 +1,8 @@
 """What readers search, and the search page that asks for it."""
 
-import re
-
-import lxml.html
 import pytest
-from docutils import nodes
-from sphinx.addnodes import glossary
 
 from website import ROOT
-from website.extensions.letters import add_letters
 from website.extensions.page_parts import PARTS, copy_part
 from website.extensions.search_records import FOLDER, Record, records_of, write_index
 from website.hosting import serve
@@ -178,103 +172,6 @@ def test_the_words_of_a_record_cannot_become_elements(tmp_path, browser):
     page.close()
     server.shutdown()
     server.server_close()
-
-
-def test_a_glossary_has_a_letter_for_its_first_terms():
-    document = nodes.document(None, None)
-    entries = glossary()
-    definitions = nodes.definition_list()
-    for name in ("add", "attention", "mask"):
-        item = nodes.definition_list_item()
-        item += nodes.term("", name, ids=[f"term-{name}"])
-        definitions += item
-    entries += definitions
-    document += entries
-    definitions["classes"] = ["simple", "glossary"]
-    add_letters(None, document)
-    row = document.children[0]
-    assert [(r.astext(), r["refid"]) for r in row.findall(nodes.reference)] == [
-        ("A", "term-add"),
-        ("M", "term-mask"),
-    ]
-    lists = list(document.findall(nodes.definition_list))
-    assert [[term.astext() for term in one.findall(nodes.term)] for one in lists] == [
-        ["add", "attention"],
-        ["mask"],
-    ]
-    assert {tuple(one["classes"]) for one in lists} == {("simple", "glossary")}
-
-
-LETTERED = """<!DOCTYPE html><html><meta charset="utf-8"><style>STYLE
-:root { --pst-color-background: white } body { margin: 0 }
-header { background: white; height: HEADpx; position: sticky; top: 0; z-index: 1020 }</style>
-<header>The page's head</header><article class="bd-article" style="height: 3000px">
-<p class="book-letters"><a href="#a">A</a></p><p>Terms</p></article></html>"""
-
-
-@pytest.mark.parametrize("head", [48, 56])  # as it is on a wide page, and on a phone
-def test_a_glossarys_letters_stay_in_reach_below_the_pages_head(browser, head):
-    style = (ROOT / "website" / "static" / "lookup.css").read_text(encoding="utf-8")
-    page = browser.new_page(viewport={"width": 390, "height": 600})
-    page.set_content(LETTERED.replace("STYLE", style).replace("HEAD", str(head)))
-    page.evaluate("scrollTo(0, 1500)")
-    top = page.locator(".book-letters a").evaluate("a => a.getBoundingClientRect().top")
-    assert head <= top < head + 16
-    page.close()
-
-
-LONG = """<!DOCTYPE html><html><meta charset="utf-8"><style>section { height: 900px }
-.pst-scrollable-table-container { width: 100px; overflow: auto }
-#pst-secondary-sidebar { height: 50px; position: fixed; overflow: auto }
-a { display: block }</style>
-<div id="pst-secondary-sidebar"><nav id="pst-page-toc-nav"><a href="#one">1</a>
-<a href="#name" style="padding-bottom: 300px">a name in it</a><a href="#sec-1.2">2</a></nav></div>
-<main>
-<section id="x"><span id="one"></span><h2>1</h2><b id="name"></b>
-<div class="pst-scrollable-table-container"><p style="width: 300px">wide</p></div>
-<div class="pst-scrollable-table-container"><p style="width: 50px">narrow</p></div></section>
-<section id="sec-1.2"><h2>2</h2></section></main><script>SCRIPT; bookTabStops()</script></html>"""
-
-
-def test_the_contents_mark_the_section_that_is_read_and_only_wide_boxes_take_the_focus(browser):
-    script = (ROOT / "website" / "static" / "place.js").read_text(encoding="utf-8")
-    page = browser.new_page(viewport={"width": 800, "height": 600})
-    errors = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.set_content(LONG.replace("SCRIPT", script))
-    marked = "a[aria-current=true]"
-    page.locator(marked).wait_for()
-    assert page.locator(marked).all_inner_texts() == ["1"]
-    page.wait_for_function("document.querySelector('[tabindex=\"-1\"]')")
-    wide, narrow = page.locator(".pst-scrollable-table-container").all()
-    assert (wide.get_attribute("tabindex"), narrow.get_attribute("tabindex")) == ("0", "-1")
-    narrow.locator("p").evaluate("p => { p.style.width = '150px'; bookTabStops() }")
-    page.wait_for_function("document.querySelectorAll('[tabindex=\"0\"]').length === 2")
-    page.evaluate("document.getElementById('sec-1.2').scrollIntoView()")
-    page.wait_for_function("document.querySelector('a[aria-current]')?.textContent === '2'")
-    assert page.locator(marked).count() == 1
-    frame = page.locator("#pst-secondary-sidebar").bounding_box()
-    link = page.locator(marked).bounding_box()
-    assert frame["y"] <= link["y"] < frame["y"] + frame["height"]
-    page.evaluate("document.getElementById('x').scrollIntoView()")
-    page.wait_for_function("document.querySelector('a[aria-current]')?.textContent === '1'")
-    assert page.locator("#pst-secondary-sidebar").evaluate("e => e.scrollTop") == 0
-    page.evaluate("""() => {
-        const dialog = document.body.appendChild(document.createElement('dialog'));
-        dialog.append(document.querySelector('nav'));  // as the theme does on a phone
-        document.getElementById('sec-1.2').scrollIntoView();
-    }""")
-    page.wait_for_function("document.querySelector('a[aria-current]')?.textContent === '2'")
-    assert errors == []
-    page.close()
-
-
-def test_what_the_search_page_needs_is_in_it():
-    page = (ROOT / "website" / "theme" / "search.html").read_text(encoding="utf-8")
-    script = (ROOT / "website" / "static" / "search.js").read_text(encoding="utf-8")
-    for name in re.findall(r'getElementById\("([\w-]+)"\)', script):
-        assert f'id="{name}"' in page
-    assert lxml.html.fromstring(SEARCH).xpath("//*[@id='search-says']")
 
 
 LEDGER = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Ledger</title>

@@ -1,34 +1,49 @@
-// What a reader would see amiss on a page that is open: website/checks/site_check.py calls this, and says how
-// many milliseconds a part of the page has to fill in.
-async (patience) => {
+// What a reader would see amiss on a page that is open: website/checks/site_check.py calls this. It waits
+// for what the page's scripts fill in until it is there or has failed, and says so once a minute.
+async () => {
   const found = [];
   const all = (selector) => [...document.querySelectorAll(selector)];
   const seen = (selector) => all(selector).filter((element) => element.checkVisibility());
   const called = (element) => element.cloneNode().outerHTML.replace(/<\/.*/, "").slice(0, 120);
 
+  const idle = () => new Promise((done) => requestIdleCallback(done));
+  let wrong = false;
+  for (const event of ["error", "unhandledrejection"])
+    addEventListener(event, () => (wrong = true));
+  const until = async (what, there) => {
+    const told = setInterval(() => console.info(`waits for ${what}`), 60_000);
+    while (!there() && !wrong) await idle();
+    clearInterval(told);
+  };
+
   for (const fold of all("details:not(.dropdown)")) fold.open = true; // menus lie over the text
-  const late = performance.now() + patience;
-  while (all(".book-folded").length && performance.now() < late)
-    await new Promise((done) => setTimeout(done, 20));
+  const [stub] = all(".book-folded a");
+  const file = stub?.href.split("#")[0];
+  const fetched = () => performance.getEntriesByName(file).length || !all(".book-folded").length;
+  if (file) await until(`its folds: ${file}`, fetched);
+  await idle(); // what has been fetched is filled in before the page is at rest again
+  await idle();
   for (const stub of all(".book-folded")) found.push(`never fills a fold: ${stub.innerHTML}`);
   // what is far from the screen is looked at, too
   for (const section of all("section")) section.style.contentVisibility = "visible";
   for (const part of all(".book-translator, .book-living")) {
-    const end = performance.now() + patience;
     part.scrollIntoView({ behavior: "instant" });
-    while (!part.querySelector("section") && performance.now() < end)
-      await new Promise((done) => setTimeout(done, 20));
+    const there = () => part.querySelector("section") || "stopped" in part.dataset;
+    await until(`a part: ${part.className}`, there);
     if (!part.querySelector("section")) found.push(`never fills in: ${part.className}`);
   }
   window.scrollTo({ top: document.body.scrollHeight, behavior: "instant" });
-  // what is wider than its frame can be scrolled by keyboard once place.js has measured it
+  // what is wider than its frame can be scrolled by keyboard, as place.js has measured it by then:
+  // in two idle moments, once all sections are laid out and all letters are there
+  await until("its sections", () => document.documentElement.dataset.fresh === undefined);
+  await idle();
+  await document.fonts.ready;
+  await idle();
+  await idle();
   const frames = ".pst-scrollable-table-container, .book-formula";
-  const out_of_reach = () =>
-    seen(frames).filter((box) => box.scrollWidth > box.clientWidth && box.tabIndex < 0);
-  const end = performance.now() + patience;
-  while (out_of_reach().length && performance.now() < end)
-    await new Promise((done) => setTimeout(done, 20));
-  for (const box of out_of_reach()) found.push(`has no tab stop for what scrolls: ${called(box)}`);
+  for (const box of seen(frames))
+    if (box.scrollWidth > box.clientWidth && box.tabIndex < 0)
+      found.push(`has no tab stop for what scrolls: ${called(box)}`);
 
   const width = document.documentElement.scrollWidth;
   if (width > window.innerWidth) found.push(`is ${width} px wide on ${window.innerWidth} px`);

@@ -38,7 +38,6 @@ Look = tuple[Screen, str]  # at this page
 
 SCREENS: tuple[Screen, ...] = ((1280, "light"), (390, "dark"))
 BETWEEN: Screen = (820, "light")
-PATIENCE = 10_000  # ms for each part that a script fills in
 # What a browser would fetch by itself, as opposed to a link that a reader may follow.
 LOADS = re.compile(
     r"<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\bsrc=[\"'](?:https?:)?//[^\"']+"
@@ -50,9 +49,6 @@ LOADS = re.compile(
 IN_THE_PAGE = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 
 BARRIERS = Path(__file__).with_name("barriers.js").read_text(encoding="utf-8")
-# What axe-core may find, with the reason: (rule, part of the element's selector). One that is found
-# nowhere any more has to go.
-KNOWN: dict[tuple[str, str], str] = {}
 
 
 def written_addresses(folder: Path) -> list[str]:
@@ -70,21 +66,19 @@ def leads_on(path: Path) -> bool:
     return path.read_text(encoding="utf-8").lower().startswith('<meta http-equiv="refresh"')
 
 
-def look_at(page: Page, address: str, base: str, barriers: bool) -> tuple[list[str], set]:
-    """What is wrong with one page on one screen, and which of KNOWN it has.
+def look_at(page: Page, address: str, base: str, barriers: bool) -> list[str]:
+    """What is wrong with one page on one screen.
 
     With ``barriers`` axe-core looks, too, and what the page still loads is waited for.
     """
     found: list[str] = []
-    known: set[tuple[str, str]] = set()
     with listening(page, base, found):
         page.goto(address, wait_until="load")
-        found += page.evaluate(IN_THE_PAGE, PATIENCE)
+        found += page.evaluate(IN_THE_PAGE)
         if barriers:
-            shut_out, known = what_shuts_out(page)
-            found += shut_out
+            found += what_shuts_out(page)
             page.wait_for_load_state("networkidle")
-    return found, known
+    return found
 
 
 @contextmanager
@@ -105,6 +99,8 @@ def listening(page: Page, base: str, found: list[str]) -> Iterator[None]:
     def logs(message: ConsoleMessage) -> None:
         if message.type == "error":
             found.append(f"logs an error: {message.text}")
+        elif message.text.startswith("waits for"):
+            print(f"{page.url} {message.text}", file=sys.stderr)
 
     page.on("request", asks)
     page.on("response", gets)
@@ -117,15 +113,12 @@ def listening(page: Page, base: str, found: list[str]) -> Iterator[None]:
     page.remove_listener("console", logs)
 
 
-def what_shuts_out(page: Page) -> tuple[list[str], set[tuple[str, str]]]:
-    """What axe-core finds on a page, and which of KNOWN is among it."""
-    found, known = [], set()
-    for rule, target, summary in page.evaluate(BARRIERS, AXE_SCRIPT):
-        excuse = {key for key in KNOWN if key[0] == rule and key[1] in target}
-        known |= excuse
-        if not excuse:
-            found.append(f"breaks {rule} at {target}: {' '.join(summary.split())[:200]}")
-    return found, known
+def what_shuts_out(page: Page) -> list[str]:
+    """What axe-core finds on a page."""
+    return [
+        f"breaks {rule} at {target}: {' '.join(summary.split())[:200]}"
+        for rule, target, summary in page.evaluate(BARRIERS, AXE_SCRIPT)
+    ]
 
 
 def look_at_some(browser: Browser, looks: Iterable[Look], base: str) -> Iterator[tuple]:
@@ -142,12 +135,12 @@ def look_at_some(browser: Browser, looks: Iterable[Look], base: str) -> Iterator
 
 
 def complaints(seen: Iterable[tuple]) -> list[str]:
-    """What the looks found, in the order of the pages, and what of KNOWN none of them found."""
-    found, gone = [], set(KNOWN)
-    for name, (width, scheme), (whats, known) in sorted(seen, key=lambda look: look[:2]):
-        found += [f"{name} ({width} px, {scheme}) {what}" for what in whats]
-        gone -= known
-    return found + [f"KNOWN lists {old}, which no page has" for old in sorted(gone)]
+    """What the looks found, in the order of the pages."""
+    return [
+        f"{name} ({width} px, {scheme}) {what}"
+        for name, (width, scheme), found in sorted(seen, key=lambda look: look[:2])
+        for what in found
+    ]
 
 
 def look_at_all(pages: list[str], base: str) -> list[str]:

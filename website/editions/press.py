@@ -36,7 +36,6 @@ def opened(browser: Browser, text: str, site: Path, **screen) -> tuple[Page, lis
             missing.append(f"{address} cannot be loaded")
             route.fulfill(status=404)
 
-    page.set_default_timeout(300_000)
     page.route("**/*", answer)
     page.on("pageerror", lambda error: missing.append(f"throws {error}"))
     page.goto(BASE, wait_until="load")

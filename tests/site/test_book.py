@@ -1,0 +1,178 @@
+"""The built book as a reader meets it: ``make site-check`` builds it, and then runs this."""
+
+import re
+
+import lxml.html
+import nbformat
+import pytest
+
+from tools.chapters import CHAPTERS
+from transformer_book.claims import claims_of
+from website import SITE
+from website.extensions.folded_cells import whole
+from website.hosting import serve
+
+if not (SITE / "index.html").is_file():
+    pytest.skip("there is no built site in _build/html: make book", allow_module_level=True)
+
+SCALING = "chapters/04_scaling_and_masks.html"
+WITH_TRANSLATOR = "chapters/09_training.html"
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+@pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
+def test_code_and_claims_of_a_chapter_are_on_its_page(path):
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    cells = [cell for cell in cells if "remove-cell" not in cell.metadata.get("tags", [])]
+    page = lxml.html.document_fromstring(whole(SITE / "chapters" / f"{path.stem}.html"))
+    inputs = page.xpath("//article//div[contains(@class, 'cell_input')]//pre")
+    shown = [each.text_content().rstrip("\n") for each in inputs]
+    assert shown == [cell.source.rstrip("\n") for cell in cells]
+    ticks = page.xpath("//p[contains(@class, 'book-claim')]/span[2]")
+    claims = [claim.text for cell in cells for claim in claims_of(cell.outputs)]
+    assert [words(each.text_content()) for each in ticks] == [words(each) for each in claims]
+    titles = [cell.metadata.mystnb.code_prompt_show for cell in cells if "mystnb" in cell.metadata]
+    folds = page.xpath("//article//details[contains(@class, 'hide')]/summary")
+    missing = {each.text_content() for each in folds} - {*titles}
+    assert missing == set()  # each fold has a title that the chapter gave it
+
+
+@pytest.fixture(scope="module")
+def base():
+    server, base = serve(SITE)
+    yield base
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture
+def opened(browser, base):
+    """Opens a page of the book; the test fails on an error of its scripts."""
+    contexts, wrong = [], []
+
+    def open_(address, width=1280, **options):
+        contexts.append(browser.new_context(viewport={"width": width, "height": 844}, **options))
+        page = contexts[-1].new_page()
+        page.on("pageerror", lambda error: wrong.append(str(error)))
+        page.goto(base + address)
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert wrong == []
+
+
+def test_a_fold_opens_and_has_its_code(opened):
+    page = opened(SCALING)
+    fold = page.locator("details.hide").filter(has=page.locator("summary", has_text="Set-up"))
+    fold.first.locator("summary").click()
+    fold.first.locator("pre", has_text="import").first.wait_for()
+    assert fold.first.get_by_role("button", name=re.compile("Copy", re.I)).count() >= 1
+
+
+def test_a_link_to_a_claim_in_a_fold_opens_the_fold(opened):
+    page = opened("appendix/ledger.html")
+    link = page.locator("a[href*='04_scaling'][href*='#claim-']").first
+    place = link.get_attribute("href").split("#")[1]
+    link.click()
+    page.locator(f"[id='{place}']").wait_for()  # it is seen
+
+
+def test_without_scripts_the_code_of_a_fold_can_still_be_read(opened):
+    page = opened(SCALING, java_script_enabled=False)
+    page.locator("details.hide summary", has_text="Set-up").first.click()
+    inside = page.locator("details[open]").first
+    inside.locator("pre, a").first.wait_for()
+    if inside.locator("pre").count() == 0:
+        inside.locator("a").first.click()
+    page.locator("pre", has_text="import").first.wait_for(state="attached")
+
+
+def brightness(page):
+    """Of the paper, from 0 to 255."""
+    colours = page.evaluate("""() => [document.body, document.documentElement]
+        .map((each) => getComputedStyle(each).backgroundColor)""")
+    first = next((each for each in colours if each != "rgba(0, 0, 0, 0)"), "rgb(255, 255, 255)")
+    return float(re.findall(r"[\d.]+", first)[0])
+
+
+def test_a_page_is_dark_where_the_reader_says_so_and_paper_is_light(opened):
+    page = opened(SCALING, color_scheme="light")
+    assert brightness(page) > 200
+    for _ in range(3):  # light, dark, as the system has it
+        if brightness(page) > 60:
+            page.get_by_role("button", name=re.compile("Colours")).click()
+    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+    page.reload()
+    page.wait_for_function("document.documentElement.dataset.theme === 'dark'")
+    assert brightness(page) < 60
+    page.emulate_media(media="print")
+    assert brightness(page) > 200
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_link_leads_to_its_place_whenever_it_is_followed(opened, width):
+    there = """id => { const { top } = document.getElementById(id).getBoundingClientRect();
+        return top > -5 && top < 200; }"""
+    page = opened(f"{SCALING}#sec-4.4", width)
+    page.wait_for_function(there, arg="sec-4.4")
+    page = opened(SCALING, width)  # which has not laid out all of itself
+    link = page.locator("article p > a[href^='#sec-']").first
+    link.click()
+    page.wait_for_function(there, arg=link.get_attribute("href").removeprefix("#"))
+
+
+def test_the_contents_mark_what_is_read(opened):
+    page = opened(SCALING)
+    for name in ("4.3", "4.2"):
+        page.evaluate("id => document.getElementById(id).scrollIntoView()", f"sec-{name}")
+        page.locator("nav a[aria-current=true]").filter(has_text=name).wait_for()
+
+
+def test_a_menu_opens_and_shuts(opened):
+    menu = opened(SCALING).locator(".dropdown-download-buttons")
+    for state in ("visible", "hidden"):
+        menu.locator("summary").click()
+        menu.get_by_text(".ipynb").wait_for(state=state)
+
+
+def test_a_search_begins_on_any_page_and_marks_what_it_found(opened):
+    page = opened(SCALING)
+    page.get_by_role("button", name="Search").first.click()
+    page.get_by_role("searchbox").first.fill("softmax saturates")
+    page.keyboard.press("Enter")
+    page.locator("#search-results a[href*='chapters/']").first.click()
+    page.locator(".highlighted").first.wait_for(state="attached")
+
+
+def test_a_part_that_does_not_come_says_so(opened, base):
+    page = opened("404.html")
+    page.context.route("**/view.js", lambda route: route.abort())
+    page = page.context.new_page()
+    page.goto(base + WITH_TRANSLATOR)
+    page.locator(".book-translator").first.scroll_into_view_if_needed()
+    page.get_by_text("could not be fetched; load the page again to try anew.").first.wait_for()
+
+
+def test_a_page_that_is_opened_as_a_file_says_why_nothing_runs(browser):
+    page = browser.new_page()
+    page.goto((SITE / WITH_TRANSLATOR).as_uri())
+    said = page.locator(".book-translator").first.text_content()
+    assert said.strip().endswith("serve the site with make serve instead.")
+    page.close()
+
+
+def test_no_module_imports_what_the_site_has_not():
+    modules = list((SITE / "_static").glob("parts*/**/*.js"))
+    assert len(modules) > 20
+    missing = [
+        (module.name, name)
+        for module in modules
+        for name in re.findall(r'from "(\.[^"]+)"', module.read_text(encoding="utf-8"))
+        if not (module.parent / name).is_file()
+    ]
+    assert missing == []
