@@ -12,8 +12,7 @@ from torch import nn
 from transformer.family import DecoderOnly
 from transformer.runtime import default_device
 from transformer_book.experiments.experiment import Plan
-from transformer_book.experiments.runs import Run, Stored, write
-from transformer_book.family import (
+from transformer_book.experiments.family import (
     BATCH_TOKENS,
     CHANGES,
     SIZES,
@@ -35,10 +34,17 @@ from transformer_book.family import (
     scaling_runs,
     train_on_language,
 )
-from transformer_book.family.experiment import BLOCKS, ENDS, SCALING, SCALING_BACK, learn
-from transformer_book.family.language import N_SYMBOLS
-from transformer_book.family.learning import Training
-from transformer_book.family.models import BASE, count_embedding, count_parameters
+from transformer_book.experiments.family.experiment import (
+    BLOCKS,
+    ENDS,
+    SCALING,
+    SCALING_BACK,
+    learn,
+)
+from transformer_book.experiments.family.language import N_SYMBOLS
+from transformer_book.experiments.family.learning import Training
+from transformer_book.experiments.family.models import BASE, count_embedding, count_parameters
+from transformer_book.experiments.runs import Run, Stored, write
 
 
 def one_after_another(n):

@@ -27,7 +27,7 @@ from transformer_book.experiments.learning import along, one_for_each
 from transformer_book.experiments.plateau import plateau
 from transformer_book.experiments.running import complete, forget, run_one, store
 from transformer_book.experiments.runs import Run, Stored, read, write
-from transformer_book.translator.data import corpus
+from transformer_book.experiments.translator.data import corpus
 
 NAMES = list(HOMES)
 MADE = {"python": "3", "torch": None}

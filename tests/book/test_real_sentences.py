@@ -12,12 +12,16 @@ from transformer import Transformer, TransformerConfig
 from transformer.data.text import Vocabulary
 from transformer.decoding.translate import translate
 from transformer_book.experiments.cells import Cells
+from transformer_book.experiments.real_sentences import experiment
+from transformer_book.experiments.real_sentences import results as real_sentences
+from transformer_book.experiments.real_sentences.bootstrap import (
+    bleu_counts,
+    bleu_of,
+    paired_bootstrap,
+)
+from transformer_book.experiments.real_sentences.candidates import Candidate, candidates, pick
+from transformer_book.experiments.real_sentences.experiment import REAL_SENTENCES
 from transformer_book.experiments.running import complete
-from transformer_book.real_sentences import experiment
-from transformer_book.real_sentences import results as real_sentences
-from transformer_book.real_sentences.bootstrap import bleu_counts, bleu_of, paired_bootstrap
-from transformer_book.real_sentences.candidates import Candidate, candidates, pick
-from transformer_book.real_sentences.experiment import REAL_SENTENCES
 
 REFERENCES = ["a cat sits on the mat .", "two dogs run in the snow .", "a man sleeps here today ."]
 WRITTEN = ["a cat sits on a mat .", "two dogs run in the snow", "a man is asleep ."]

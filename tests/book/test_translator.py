@@ -16,12 +16,12 @@ from transformer.data.batches import make_batch
 from transformer.data.tokens import EOS_ID, PAD_ID
 from transformer.recurrent import AttentionSeq2Seq, Seq2Seq
 from transformer.runtime import default_device
-from transformer_book import translator
+from transformer_book.experiments import translator
 from transformer_book.experiments.experiment import Plan
 from transformer_book.experiments.running import run_one
 from transformer_book.experiments.runs import Run, Stored
 from transformer_book.experiments.runs import write as write_runs
-from transformer_book.translator import (
+from transformer_book.experiments.translator import (
     SENTENCES,
     Judged,
     corpus,
@@ -34,8 +34,8 @@ from transformer_book.translator import (
     train_translator,
     write,
 )
-from transformer_book.translator.data import mirrored_pairs
-from transformer_book.translator.experiment import TRANSLATORS, arms_of, translators
+from transformer_book.experiments.translator.data import mirrored_pairs
+from transformer_book.experiments.translator.experiment import TRANSLATORS, arms_of, translators
 
 FIELDS = [field.name for field in dataclasses.fields(Judged)]
 
@@ -399,7 +399,7 @@ def test_the_rate_that_is_stored_is_the_best_and_no_edge_of_the_sweep():
 @pytest.fixture
 def weights(tmp_path, monkeypatch):
     """Stores models for the time of a test."""
-    module = sys.modules["transformer_book.translator.trained_models"]
+    module = sys.modules["transformer_book.experiments.translator.trained_models"]
     monkeypatch.setattr(module, "WEIGHTS", tmp_path / "weights")
     return module
 

@@ -11,7 +11,7 @@ from tools.chapters import ROOT
 from transformer.data.grammar.vocabularies import SOURCE_WORDS, TARGET_WORDS
 from transformer.data.tokens import SPECIALS
 from transformer_book.drawings.colours import style_sheet
-from transformer_book.translator.data import MAX_LEN
+from transformer_book.experiments.translator.data import MAX_LEN
 from website.extensions.page_parts import (
     ELEMENTS,
     FOLDER,
