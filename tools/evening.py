@@ -8,7 +8,7 @@ from pathlib import Path
 
 from transformer.files import replace_file
 from transformer_book.evening import PAGE, file_of
-from transformer_book.translator.data import corpus
+from transformer_book.experiments.translator.data import corpus
 
 N_TRAIN = 12_000
 TRANSLATOR_ENDS = """\

@@ -4,7 +4,6 @@ Of each name that the page writes more than once, the file holds the last.
 """
 
 import ast
-import json
 import re
 import symtable
 from collections.abc import Iterator
@@ -12,8 +11,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from transformer_book.experiments.imports import python_of_cell
+from transformer_book.notebooks import CHAPTERS, cells_of
 
-PAGE = Path(__file__).resolve().parents[1] / "chapters" / "one_evening.ipynb"
+PAGE = CHAPTERS / "one_evening.ipynb"
 NEW = re.compile(r"  # new\b.*")  # which marks what has changed since the last time
 
 
@@ -64,10 +64,10 @@ def _last_of_each(page: Path, until: str) -> list[Statement]:
 
 def _statements(page: Path, until: str) -> Iterator[Statement]:
     """Imports, assignments and definitions; what only shows something is left out."""
-    for cell in json.loads(page.read_text(encoding="utf-8"))["cells"]:
-        if cell["cell_type"] != "code" or cell["id"] == "set-up":
+    for name, cell in cells_of(page).items():
+        if not cell.is_code or name == "set-up":
             continue
-        source, end = python_of_cell("".join(cell["source"])), -1
+        source, end = python_of_cell(cell.source), -1
         for node in ast.parse(source).body:
             is_long = isinstance(node, ast.FunctionDef | ast.ClassDef)
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", []))])
@@ -79,7 +79,7 @@ def _statements(page: Path, until: str) -> Iterator[Statement]:
                 yield Statement(text, (), set(), False, blank)
             elif names and not isinstance(node, ast.For):
                 yield Statement(text, names, {name for name, _ in symbols}, is_long, blank)
-        if cell["id"] == until:
+        if name == until:
             return
     raise ValueError(f"until must be the id of a code cell in {page.name}, got {until!r}")
 

@@ -7,17 +7,18 @@ those cells change; ``tests/site/test_living.py`` says so.
 from collections.abc import Iterator
 from typing import Any
 
-from website.extensions.living_files import CHAPTERS
+from transformer_book.notebooks import chapter_path
+from website import ROOT
 from website.measured import MEASURED, line, names_of
 
-CHAPTER = CHAPTERS / "07_add_and_norm.ipynb"
+CHAPTER = chapter_path(7)
 CELLS = (
     *("task-words", "stack", "stack-class", "training", "signals", "examine"),
     *("translator-model-add", "wires-with-norm"),
 )
 WIRES = ("plain", "add", "norm_only", "post")
 MOST_LAYERS, N_STARTS = 32, 3
-SCRIPT = CHAPTERS.parent / "website" / "parts" / "living" / "depths.js"
+SCRIPT = ROOT / "website" / "parts" / "living" / "depths.js"
 SAME = 1e-7  # the lower edge of the chapter's plots
 HEAD = """\
 // Written by `python -m website depths`, from chapter 7's own cells: new stacks, three starts each.

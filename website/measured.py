@@ -1,7 +1,5 @@
 """What is measured by a chapter's own cells, and stored as numbers for a living figure."""
 
-import contextlib
-import io
 import re
 from collections.abc import Iterable
 from pathlib import Path
@@ -9,7 +7,7 @@ from typing import Any
 
 import torch
 
-from website.extensions.living_files import cell_of
+from transformer_book.notebooks import run_cells
 
 # what such a script begins with: 3.14 among what is measured is not π
 MEASURED = (
@@ -21,9 +19,7 @@ def names_of(chapter: Path, cells: Iterable[str]) -> dict[str, Any]:
     """What these cells define, run in this order on the CPU; what they print is dropped."""
     names: dict[str, Any] = {}
     for cell in cells:
-        source = "".join(cell_of(chapter, cell)["source"])
-        with contextlib.redirect_stdout(io.StringIO()):
-            exec(compile(source, f"{chapter.name}, {cell}", "exec"), names)
+        run_cells(chapter, [cell], names)
         names["default_device"] = lambda: torch.device("cpu")
     return names
 

@@ -10,16 +10,17 @@ from typing import Any
 
 import torch
 
-from website.extensions.living_files import CHAPTERS
+from transformer_book.notebooks import chapter_path
+from website import ROOT
 from website.measured import MEASURED, array, line, names_of
 
-CHAPTER = CHAPTERS / "09_training.ipynb"
+CHAPTER = chapter_path(9)
 CELLS = ("imports", "imports-2", "imports-3", "counts", "small", "bucketed", "loops")
 NORMS = ("pre", "post")
 WARM_UPS = (0, 20, 50, 100)
 RATES = (0.00008, 0.0008, 0.002, 0.004, 0.008, 0.016, 0.032, 0.08, 0.8)
 N_SEEDS, N_STEPS, BLOCK = 3, 100, 10
-SCRIPT = CHAPTERS.parent / "website" / "parts" / "living" / "small_runs.js"
+SCRIPT = ROOT / "website" / "parts" / "living" / "small_runs.js"
 HEAD = """\
 // Written by `python -m website runs`: chapter 9's own loop, its small translator, 100 steps.
 // For each warm-up and each highest rate, in this order, three rows, one for each seed: the mean

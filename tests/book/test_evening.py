@@ -87,18 +87,17 @@ def test_a_file_holds_the_last_of_each_name_and_nothing_that_it_does_not_need():
 
 def test_the_finished_file_says_what_the_page_says(translator):
     lines, pages = translator[1].splitlines(), cell("scale").outputs[0].text.splitlines()
-    assert len(lines) == len(pages) == 9
-    number = r"≈ ([\d.]+)"
-    for line, page in zip(lines[:4], pages[:4], strict=True):  # losses on the way
-        assert re.sub(number, "", line) == re.sub(number, "", page)
-        assert float(re.search(number, line)[1]) == pytest.approx(
-            float(re.search(number, page)[1]), rel=0.25, abs=0.02
-        )
+    number = re.compile(r"≈ ([\d.]+)")
+
+    def words(text):  # what a model that still errs writes is another sentence on another machine
+        return [number.sub("", line).split(" → ")[0] for line in text]
+
+    assert words(lines) == words(pages)
+    at_start, *_, at_end = losses = [float(number.search(line)[1]) for line in lines[:4]]
+    assert at_start == pytest.approx(float(number.search(pages[0])[1]), abs=0.02)
+    assert losses == sorted(losses, reverse=True)
+    assert at_end < 0.2
     assert int(re.search(r"right ≈ (\d+) %", lines[4])[1]) > 60
-    # what a model that still errs writes is another sentence on another machine
-    asked, said = ([line.split(" → ") for line in text[5:8]] for text in (lines, pages))
-    assert [english for english, _ in asked] == [english for english, _ in said]
-    assert sum(one == other for one, other in zip(asked, said, strict=True)) > 0
 
 
 def of_the_package(model, n_english, n_french):

@@ -28,7 +28,7 @@ from transformer_book.exam.layouts import Linear
 from transformer_book.exam.marks import WITH_YOUR_WEIGHTS, Result, from_outside
 from transformer_book.exam.parts import PARTS, answers
 from transformer_book.exam.sitting import PATIENCE, exam, parts_named, sit
-from transformer_book.translator import SENTENCES
+from transformer_book.experiments.translator import SENTENCES
 
 RIGHT = right_files()
 WITHOUT_TRAINING = PARTS[:-1]

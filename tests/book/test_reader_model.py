@@ -6,12 +6,19 @@ import pytest
 import torch
 from torch import nn
 
-from tests.site.living import cells_of, run_cells
 from transformer import Transformer, TransformerConfig
 from transformer_book.experiments.cells import chapter
 from transformer_book.experiments.experiment import Plan
-from transformer_book.translator import SENTENCES, corpus, experiment, my_weights, trained, write
-from transformer_book.translator import trained_models as weights
+from transformer_book.experiments.translator import (
+    SENTENCES,
+    corpus,
+    experiment,
+    my_weights,
+    trained,
+    write,
+)
+from transformer_book.experiments.translator import trained_models as weights
+from transformer_book.notebooks import cells_of, chapter_path, run_cells
 
 PARTS = ("MyEmbedding", "MyEncoderLayer", "encode", "MyDecoderLayer", "decode", "MyTransformer")
 FOLDS = ("my-model", "my-model-decoder", "my-model-whole")
@@ -28,8 +35,9 @@ def definitions(number, ids=None):
 
 def made(number):
     """The reader's model as a chapter after the eighth holds it, untrained."""
-    imports = [cell for cell in cells_of(number) if cell.startswith("imports")]
-    names = run_cells(number, *imports, *FOLDS)
+    path = chapter_path(number)
+    imports = [cell for cell in cells_of(path) if cell.startswith("imports")]
+    names = run_cells(path, [*imports, *FOLDS])
     return names["MyTransformer"](len(corpus().english), len(corpus().french))
 
 
@@ -91,6 +99,6 @@ def test_it_is_kept_by_the_names_that_it_has(monkeypatch, tmp_path):
 
 
 def test_the_arm_makes_the_model_of_the_page():
-    (arm,) = experiment.my_arm(next(iter(experiment.CHAPTERS.glob("09_*.ipynb")))).values()
+    (arm,) = experiment.my_arm(chapter_path(9)).values()
     assert set(arm.make().state_dict()) == set(my_weights())
     assert (arm.steps, arm.seeds, arm.chapter) == ((2000,), (0,), 9)

@@ -1,9 +1,9 @@
 """Chapter 11's instruments: one search for every α, the bootstrap, and what is stored."""
 
-import math
 from dataclasses import replace
 
 import nbformat
+import numpy as np
 import pytest
 import torch
 from sacrebleu.metrics import BLEU
@@ -12,12 +12,17 @@ from transformer import Transformer, TransformerConfig
 from transformer.data.text import Vocabulary
 from transformer.decoding.translate import translate
 from transformer_book.experiments.cells import Cells
+from transformer_book.experiments.experiment import Plan
+from transformer_book.experiments.real_sentences import experiment
+from transformer_book.experiments.real_sentences import results as real_sentences
+from transformer_book.experiments.real_sentences.bootstrap import (
+    bleu_counts,
+    bleu_of,
+    paired_bootstrap,
+)
+from transformer_book.experiments.real_sentences.candidates import Candidate, candidates, pick
+from transformer_book.experiments.real_sentences.experiment import REAL_SENTENCES
 from transformer_book.experiments.running import complete
-from transformer_book.real_sentences import experiment
-from transformer_book.real_sentences import results as real_sentences
-from transformer_book.real_sentences.bootstrap import bleu_counts, bleu_of, paired_bootstrap
-from transformer_book.real_sentences.candidates import Candidate, candidates, pick
-from transformer_book.real_sentences.experiment import REAL_SENTENCES
 
 REFERENCES = ["a cat sits on the mat .", "two dogs run in the snow .", "a man sleeps here today ."]
 WRITTEN = ["a cat sits on a mat .", "two dogs run in the snow", "a man is asleep ."]
@@ -36,58 +41,20 @@ def test_a_corpus_without_a_run_of_four_has_0():
     assert bleu_of(bleu_counts(["cat a"], ["a cat sits"])).item() == 0
 
 
-def test_the_bootstrap_has_the_difference_of_the_whole_and_an_interval_around_it():
+def test_the_bootstrap_by_hand():
+    def score(lines, rows):
+        plain = BLEU(force=True, smooth_method="none")
+        return plain.corpus_score([lines[i] for i in rows], [[REFERENCES[i] for i in rows]]).score
+
+    def differences(samples):
+        return [score(REFERENCES, rows) - score(WRITTEN, rows) for rows in samples]
+
+    samples = torch.randint(3, (50, 3), generator=torch.Generator().manual_seed(5)).tolist()
+    low, high = np.quantile(differences(samples), (0.025, 0.975))
     one, other = bleu_counts(REFERENCES, REFERENCES), bleu_counts(WRITTEN, REFERENCES)
-    lead = paired_bootstrap(one, other, n_samples=200)
-    whole = BLEU(force=True).corpus_score(WRITTEN, [REFERENCES]).score
-    assert lead.difference == pytest.approx(100 - whole)
-    assert 0 < lead.low < lead.difference < lead.high
-    assert lead == paired_bootstrap(one, other, n_samples=200)
-    assert paired_bootstrap(other, one, n_samples=200).high == pytest.approx(-lead.low)
-
-
-def many_counts(n=400):
-    """Counts of two made-up systems on many sentences, of which one is right more often."""
-    g = torch.Generator().manual_seed(1)
-    total = torch.tensor([12, 11, 10, 9])
-    shares = torch.tensor([0.7, 0.5, 0.35, 0.25])
-    rows = []
-    for more in (1.1, 1.0):
-        right = torch.distributions.Binomial(total.float(), shares * more)
-        torch.manual_seed(int(10 * more))
-        counts = right.sample((n,)).long()
-        lengths = 12 + torch.randint(0, 3, (n, 1), generator=g)
-        rows.append(torch.cat([counts, total.expand(n, 4), lengths, lengths], dim=1))
-    return rows
-
-
-def test_the_interval_holds_the_middle_95_percent_of_as_many_sentences():
-    one, other = many_counts()
-    lead = paired_bootstrap(one, other, n_samples=4000)
-    differences = []
-    g = torch.Generator().manual_seed(99)  # other draws: the same spread
-    for _ in range(4000):
-        chosen = torch.randint(len(one), (len(one),), generator=g)
-        differences.append(bleu_of(one[chosen].sum(0, True)) - bleu_of(other[chosen].sum(0, True)))
-    low, high = torch.cat(differences).quantile(torch.tensor([0.025, 0.975]).double()).tolist()
-    width = high - low
-    assert lead.low == pytest.approx(low, abs=0.06 * width)
-    assert lead.high == pytest.approx(high, abs=0.06 * width)
-    # an interval of 90 % is 16 % narrower, one of half as many sentences 41 % wider
-    assert lead.high - lead.low == pytest.approx(width, rel=0.06)
-
-
-def test_another_seed_draws_other_sentences():
-    one, other = many_counts(40)
-    zero, again, seven = (paired_bootstrap(one, other, n_samples=50, seed=s) for s in (0, 0, 7))
-    assert zero == again
-    assert zero.difference == seven.difference
-    assert zero != seven
-
-
-def test_the_bootstrap_is_paired():
-    counts = bleu_counts(WRITTEN, REFERENCES)
-    assert paired_bootstrap(counts, counts, n_samples=50) == (0, 0, 0)
+    lead = paired_bootstrap(one, other, n_samples=50, seed=5)
+    assert lead == pytest.approx((*differences([range(3)]), low, high))
+    assert 0 < low < lead.difference < high
 
 
 def test_counts_of_different_sentences_are_refused():
@@ -127,13 +94,6 @@ def test_a_sentence_without_a_word_has_no_candidate_and_stays_empty(translator):
     assert pick(searched, 0.6) == translate(sources, *translator)
 
 
-def test_a_score_is_the_log_probability_by_the_length_penalty():
-    one = Candidate("a cat", -3.0, 7)
-    assert one.score(0.0) == -3
-    assert one.score(1.0) == pytest.approx(-1.5)
-    assert math.isclose(one.score(2.0), -0.75)
-
-
 # What is stored
 
 
@@ -164,16 +124,14 @@ def test_what_was_chosen_on_dev_is_the_best_and_no_edge_of_what_was_tried():
             assert min(run.alphas) < run.alpha < max(run.alphas)
 
 
-def test_both_models_of_the_comparison_had_the_same_seconds():
-    one, other = map(real_sentences.measured, ("Transformer", "attention RNN"))
+def test_both_models_had_the_same_seconds_and_once_the_same_steps():
+    one, equal, other = map(
+        real_sentences.measured, ("Transformer", "Transformer, equal steps", "attention RNN")
+    )
     assert other.seconds == pytest.approx(one.seconds, rel=0.1)
-
-
-def test_both_models_had_the_same_steps_too():
-    one, other = map(real_sentences.measured, ("Transformer, equal steps", "attention RNN"))
-    assert one.recipe["steps"] == other.recipe["steps"]
-    same = set(one.recipe) - {"layers", "peak", "steps"}
-    assert {key: one.recipe[key] for key in same} == {key: other.recipe[key] for key in same}
+    assert equal.recipe["steps"] == other.recipe["steps"]
+    same = set(equal.recipe) - {"layers", "peak", "steps"}
+    assert {key: equal.recipe[key] for key in same} == {key: other.recipe[key] for key in same}
 
 
 def test_what_is_stored_was_trained_by_the_recipes_of_the_chapter():
@@ -183,11 +141,6 @@ def test_what_is_stored_was_trained_by_the_recipes_of_the_chapter():
     for row in rows:
         assert row.recipe == arms[row.name].about["recipe"] | {"peak": row.recipe["peak"]}
         assert REAL_SENTENCES.wanted(arms[row.name], REAL_SENTENCES.runs(row.name)) == []
-
-
-def test_an_unknown_row_is_refused():
-    with pytest.raises(ValueError, match=r"name must be one of Transformer, .* got 'no such'"):
-        real_sentences.measured("no such")
 
 
 # The experiment
@@ -202,15 +155,15 @@ from transformer.data.text import Vocabulary
 
 PAIRS = [("ein hund schläft im haus", "a dog sleeps in the house")]
 PAIRS += [("eine katze sitzt auf dem tisch", "a cat sits on the table")]
-tried = []
+TEST = [("der hund sitzt im haus", "the dog sits in the house")]
 
 
 def multi30k():
-    return SimpleNamespace(train=PAIRS, dev=PAIRS, test=PAIRS)
+    return SimpleNamespace(train=PAIRS, dev=PAIRS, test=TEST)
 
 
 def learn_pieces(pairs, recipe):
-    return Vocabulary.from_sentences([line for pair in pairs for line in pair])
+    return Vocabulary.from_sentences([line for pair in pairs + TEST for line in pair])
 
 
 def build(recipe, vocab):
@@ -218,10 +171,9 @@ def build(recipe, vocab):
 
 
 def train(model, examples, recipe, seed, **more):
-    tried.append((recipe["peak"], seed))
     right = recipe["peak"] == 0.005
     end = "" if recipe["steps"] == 20 else " now"
-    model.translate_as = {g: e + end if right else "a" for g, e in PAIRS}
+    model.translate_as = {g: e + end if right else "a" for g, e in PAIRS + TEST}
 
 
 stored_recipes = {"Transformer": {"peak": 0.1, "steps": 20}}
@@ -236,10 +188,14 @@ def cells(tmp_path, monkeypatch):
     def by_phrase(sentences, model, *_, **__):
         return [model.translate_as[line] for line in sentences]
 
-    def found(model, sentences, *_):
-        return [[Candidate("a", -1.0, 1), Candidate(model.translate_as[line], -1.1, 7)]
-                for line in sentences]  # fmt: skip
+    def found(model, sentences, *_):  # of dev the longer one is right, of the test the shorter
+        both = (("a", model.translate_as[line]) for line in sentences)
+        texts = (
+            two if line in dev else two[::-1] for two, line in zip(both, sentences, strict=True)
+        )
+        return [[Candidate(one, -1.0, 1), Candidate(other, -1.1, 7)] for one, other in texts]
 
+    dev = ["ein hund schläft im haus", "eine katze sitzt auf dem tisch"]
     monkeypatch.setattr(experiment, "translate", by_phrase)
     monkeypatch.setattr(experiment, "candidates", found)
     monkeypatch.setitem(experiment.RATES, "attention RNN", (0.005,))
@@ -271,13 +227,15 @@ def test_the_rate_is_chosen_on_dev_and_translations_are_kept(ran, tmp_path, monk
     assert [run.seed for run in one.runs] == [0, 1, 2]
     assert one.runs[0].greedy.chrf == pytest.approx(100)
     assert one.runs[0].greedy.ratio == 1
-    assert one.runs[0].alpha > 0  # which prefers the longer, right one
+    assert one.runs[0].alpha > 0  # which dev wants, whatever it is on the test
+    assert one.runs[0].beam.bleu < 10
+    assert other.runs[0].greedy.ratio == pytest.approx(7 / 6, abs=0.001)
     assert [run.against for run in one.runs] == [None] * 3
     assert min(other.runs[1].against) > 10
     assert other.tried == {0.005: other.runs[0].dev_greedy.bleu}
     assert set(one.made) >= {"python", "torch", "sacrebleu", "device", "date", "commit"}
     kept = (tmp_path / "kept" / "attention-RNN-2.greedy.en").read_text(encoding="utf-8")
-    assert kept.splitlines() == ["a dog sleeps in the house now", "a cat sits on the table now"]
+    assert kept.splitlines() == ["the dog sits in the house now"]
 
 
 def test_the_sweep_does_not_meet_the_test(ran):
@@ -285,6 +243,23 @@ def test_the_sweep_does_not_meet_the_test(ran):
         names = set(run.curve[20])
         assert ("greedy bleu" in names) is not run.sweep
         assert "dev greedy bleu" in names
+
+
+def test_the_mean_of_last_checkpoints_that_is_best_on_dev_is_taken(cells, tmp_path, monkeypatch):
+    def average(some):
+        model = bench.build()
+        model.translate_as = {g: e if some == [6, 7] else "a" for g, e in names.PAIRS + names.TEST}
+        return model
+
+    names = cells.names()
+    bench = experiment.Bench(names, "twenty minutes", {"peak": 0.1, "steps": 20}, "Transformer")
+    names.train = lambda model, *_, **saving: None
+    monkeypatch.setattr(experiment, "checkpoints", lambda run: [*range(8)])
+    monkeypatch.setattr(experiment, "average_checkpoints", average)
+    plan = Plan(0.1, 0, (20,), sweep=False, keep=tmp_path)
+    ((_, measures),) = bench.learn(bench.build, plan)
+    assert measures["averaged 2"] == measures["dev greedy bleu"] == pytest.approx(100)
+    assert max(measures[f"averaged {n}"] for n in (1, 4, 8)) < 10
 
 
 def test_a_chapter_without_recipes_is_named(tmp_path):

@@ -17,9 +17,9 @@ import torch
 import torch.nn.functional as F
 from torch import nn
 
-from tests.site.living import cells_of, run_cells
 from transformer.cache import Memory
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
+from transformer_book.notebooks import cells_of, chapter_path, run_cells
 
 # For each check: its chapter and the cells that it needs after the imports; none of them trains.
 NEEDS = {
@@ -87,9 +87,10 @@ CELL_OF |= {"check_1_6": "check_1_1", "check_52": "check_51"}
 def space(name):
     """The names that the imports of a chapter and the cells of a check leave."""
     chapter, *ids = NEEDS[CELL_OF.get(name, name)]
-    imports = [cell for cell in cells_of(chapter) if cell.startswith("imports")]
+    path = chapter_path(chapter)
+    imports = [cell for cell in cells_of(path) if cell.startswith("imports")]
     given = {"g": torch.Generator().manual_seed(0)} | GIVEN.get(chapter, {})
-    return run_cells(chapter, *imports, *ids, **given)
+    return run_cells(path, [*imports, *ids], given)
 
 
 def verdict(name, answer):

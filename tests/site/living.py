@@ -1,7 +1,6 @@
 """What the tests of the living figures share: chapters' cells that are run, figures' pages."""
 
 import contextlib
-import io
 import math
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,10 +9,9 @@ import nbformat
 import torch
 from torch import nn
 
-from tools.chapters import CHAPTERS
 from transformer.cache import Memory
 from transformer.data.tokens import PAD_ID
-from transformer_book import claim, close
+from transformer_book import claim, close, notebooks
 from transformer_book.claims import claims_of
 from website.extensions.page_parts import PARTS, SITE, copy_part
 from website.hosting import serve
@@ -32,19 +30,15 @@ PAGE = """<!DOCTYPE html><html lang="en" data-theme="{scheme}"><head><meta chars
 
 
 def cells_of(chapter: int) -> dict:
-    path = next(path for path in CHAPTERS if path.stem.startswith(f"{chapter:02}_"))
-    return {cell.id: cell for cell in nbformat.read(path, as_version=4).cells}
+    cells = nbformat.read(notebooks.chapter_path(chapter), as_version=4).cells
+    return {cell.id: cell for cell in cells}
 
 
 def run_cells(chapter: int, *ids: str, **names) -> dict:
     """The names that cells of a chapter leave, run in this order; what they print is dropped."""
     space = {"math": math, "torch": torch, "nn": nn, "claim": claim, "close": close}
     space |= {"PAD_ID": PAD_ID, "Memory": Memory} | names
-    cells = cells_of(chapter)
-    for name in ids:
-        with contextlib.redirect_stdout(io.StringIO()):
-            exec(cells[name].source, space)
-    return space
+    return notebooks.run_cells(notebooks.chapter_path(chapter), ids, space)
 
 
 def claimed(chapter: int) -> list[str]:

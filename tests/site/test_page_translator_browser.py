@@ -10,7 +10,7 @@ import torch
 from tests.site.test_page_translator import copy_translator, encoded, in_pytorch
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.data.grammar.vocabularies import SOURCE_WORDS
-from transformer_book.translator import trained
+from transformer_book.experiments.translator import trained
 from website.checks.site_check import SCREENS
 from website.extensions.translator_files import translator_words
 from website.hosting import serve

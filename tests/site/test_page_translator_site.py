@@ -7,7 +7,7 @@ import pytest
 from tests.site.test_page_translator import copy_translator
 from transformer.data.grammar.vocabularies import SOURCE_WORDS, TARGET_WORDS
 from transformer.data.tokens import SPECIALS
-from transformer_book.translator.data import MAX_LEN
+from transformer_book.experiments.translator.data import MAX_LEN
 from website.extensions.translator_files import EXAMPLES, STORED, translator_words
 
 

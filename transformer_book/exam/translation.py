@@ -13,7 +13,7 @@ from transformer.training.objective import linear_schedule
 from transformer_book.exam.marks import Mine, Wrong, module_of
 from transformer_book.exam.whole import NAME
 from transformer_book.exam.writing import book_step
-from transformer_book.translator import SENTENCES, corpus
+from transformer_book.experiments.translator import SENTENCES, corpus
 
 SIZES = {"d_model": 64, "n_heads": 4, "n_layers": 2, "d_ff": 128}
 N_STEPS, RATE, BATCH = 1000, 0.005, 32

@@ -5,12 +5,12 @@ from importlib import import_module
 from transformer_book.experiments.experiment import Experiment
 
 HOMES = {
-    "translators": "transformer_book.translator.experiment:TRANSLATORS",
-    "trained": "transformer_book.translator.experiment:TRAINED",
-    "real_sentences": "transformer_book.real_sentences.experiment:REAL_SENTENCES",
-    "blocks": "transformer_book.family.experiment:BLOCKS",
-    "scaling": "transformer_book.family.experiment:SCALING",
-    "scaling_back": "transformer_book.family.experiment:SCALING_BACK",
+    "translators": "transformer_book.experiments.translator.experiment:TRANSLATORS",
+    "trained": "transformer_book.experiments.translator.experiment:TRAINED",
+    "real_sentences": "transformer_book.experiments.real_sentences.experiment:REAL_SENTENCES",
+    "blocks": "transformer_book.experiments.family.experiment:BLOCKS",
+    "scaling": "transformer_book.experiments.family.experiment:SCALING",
+    "scaling_back": "transformer_book.experiments.family.experiment:SCALING_BACK",
     "evening": "transformer_book.experiments.evening:evening",
     "reach": "transformer_book.experiments.chapter_02:reach",
     "scores": "transformer_book.experiments.chapter_02:scores",

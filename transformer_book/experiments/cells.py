@@ -1,9 +1,7 @@
 """A chapter's own code, outside of its page: experiments train the models that the reader sees."""
 
 import ast
-import contextlib
 import hashlib
-import io
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -20,10 +18,11 @@ from transformer_book.experiments.imports import (
     python_of_cell,
 )
 from transformer_book.experiments.provenance import ROOT
+from transformer_book.notebooks import cells_of, chapter_path, run
 
-CHAPTERS = ROOT / "chapters"
 PACKAGES = ("transformer", "transformer_book")
 MACHINE = Path(__file__).parent  # its own modules run and store, but compute no number
+RUNNER = MACHINE.parent / "notebooks.py"  # nor does this
 
 
 @dataclass(frozen=True)
@@ -40,16 +39,13 @@ class Cells:
 
     def sources(self) -> list[tuple[str, str]]:
         """The id and the Python of each."""
-        notebook = json.loads(self.path.read_text(encoding="utf-8"))
+        code = {name: cell for name, cell in cells_of(self.path).items() if cell.is_code}
         sources = []
-        for cell in notebook["cells"]:
-            source = "".join(cell["source"])
-            if cell["cell_type"] != "code":
-                continue
-            if _matches(cell["id"], self.patterns):
-                sources.append((cell["id"], python_of_cell(source)))
-            elif _matches(cell["id"], self.definitions):
-                sources.append((cell["id"], _definitions(python_of_cell(source))))
+        for name, cell in code.items():
+            if _matches(name, self.patterns):
+                sources.append((name, python_of_cell(cell.source)))
+            elif _matches(name, self.definitions):
+                sources.append((name, _definitions(python_of_cell(cell.source))))
         return sources
 
     def names(self) -> SimpleNamespace:
@@ -70,16 +66,13 @@ class Cells:
 
 def chapter(number: int, *patterns: str, definitions: tuple[str, ...] = ()) -> Cells:
     """Cells of a chapter of the book. Raises ValueError where there is none of this number."""
-    paths = sorted(CHAPTERS.glob(f"{number:02}_*.ipynb"))
-    if len(paths) != 1:
-        raise ValueError(f"number must be that of a notebook in {CHAPTERS}, got {number}")
-    return Cells(paths[0], patterns, definitions)
+    return Cells(chapter_path(number), patterns, definitions)
 
 
 def code_of(sources: Iterable[str], imports: Iterable[Import]) -> str:
     """The hash of Python sources and of the files behind ``imports``; see :meth:`Cells.code`."""
     paths = files_behind(imports, ROOT, PACKAGES)
-    files = [p for p in paths if p.suffix == ".py" and p.parent != MACHINE]
+    files = [p for p in paths if p.suffix == ".py" and p.parent != MACHINE and p != RUNNER]
     texts = [*sources, *(path.read_text(encoding="utf-8") for path in files)]
     meant = hashlib.sha256(json.dumps([bare(text) for text in texts]).encode())
     return meant.hexdigest()[:16]
@@ -87,11 +80,8 @@ def code_of(sources: Iterable[str], imports: Iterable[Import]) -> str:
 
 @cache
 def _names(cells: Cells) -> SimpleNamespace:
-    names: dict = {"__name__": cells.path.stem}
-    with contextlib.redirect_stdout(io.StringIO()):
-        for cell_id, source in cells.sources():
-            exec(compile(source, f"{cells.path.name}, {cell_id}", "exec"), names)
-    return SimpleNamespace(**names)
+    pieces = ((f"{cells.path.name}, {name}", source) for name, source in cells.sources())
+    return SimpleNamespace(**run(pieces, {"__name__": cells.path.stem}))
 
 
 def _with_used_imports(sources: Iterable[str]) -> list[str]:

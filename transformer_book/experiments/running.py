@@ -1,21 +1,19 @@
 """Running what is lacking: several processes may, one may be killed, and nothing is done twice.
 
 Each process takes the next run that is wanted and that no other process has claimed, and stores it
-when it ends. Claims and the store's lock are locks of the operating system (:func:`fcntl.flock`),
-which end with the process that holds them, however it ends.
+when it ends. Claims and the store's lock end with the process that holds them, however it ends.
 """
 
 import contextlib
-import fcntl
 import hashlib
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import IO
 
 import torch
+from filelock import FileLock, Timeout
 
 from transformer_book.experiments.experiment import Arm, Experiment, Plan
 from transformer_book.experiments.provenance import made
@@ -85,7 +83,7 @@ def store(experiment: Experiment, arms: dict[str, Arm], run: Run) -> None:
 
     Arms get the order of ``arms``; those that are no longer defined stay behind them.
     """
-    with locked(experiment):
+    with _lock(experiment, "store"):
         old = read(experiment.path)
         facts = {name: {"chapter": arm.chapter, **arm.about} for name, arm in arms.items()}
         own = {*(r.arm for r in old.runs), run.arm}
@@ -97,36 +95,31 @@ def store(experiment: Experiment, arms: dict[str, Arm], run: Run) -> None:
 
 def forget(experiment: Experiment, arms: Collection[str]) -> None:
     """Drops the runs of these arms."""
-    with locked(experiment):
+    with _lock(experiment, "store"):
         old = read(experiment.path)
         about = {name: facts for name, facts in old.arms.items() if name not in arms}
         write(experiment.path, Stored(about, tuple(r for r in old.runs if r.arm not in arms)))
 
 
 @contextlib.contextmanager
-def locked(experiment: Experiment) -> Iterator[None]:
-    """For reading and writing again, while no other process does."""
-    with _lock_file(experiment, "store") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-
-
-@contextlib.contextmanager
 def _claimed(experiment: Experiment, arm: str, plan: Plan) -> Iterator[bool]:
     """Whether this process may do it; while it does, no other may."""
-    with _lock_file(experiment, f"{arm} {plan.sweep} {plan.lr} {plan.seed}") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            yield False
-        else:
-            yield True
+    lock = _lock(experiment, f"{arm} {plan.sweep} {plan.lr} {plan.seed}")
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        lock.release()
 
 
-def _lock_file(experiment: Experiment, what: str) -> IO[bytes]:
+def _lock(experiment: Experiment, what: str) -> FileLock:
     LOCKS.mkdir(exist_ok=True)
     name = hashlib.sha256(f"{experiment.path.resolve()} {what}".encode()).hexdigest()[:32]
-    return (LOCKS / name).open("wb")
+    return FileLock(LOCKS / name)
 
 
 def _lacking(experiment: Experiment, arms: dict[str, Arm]) -> Iterator[tuple[str, Plan]]:

@@ -7,7 +7,7 @@ import torch
 
 from transformer.data.tokens import BOS_ID, EOS_ID
 from transformer.multihead import record_attention
-from transformer_book.translator import SENTENCES, corpus, trained, write
+from transformer_book.experiments.translator import SENTENCES, corpus, trained, write
 
 WIDTH, HEIGHT = 1600, 2262  # the shape of A4
 CELL, GAP, LEFT, TOP = 250, 24, 404, 420

@@ -10,11 +10,9 @@ from typing import Any
 
 import torch
 
-from website import ROOT
+from transformer_book.notebooks import cells_of, chapter_path, run_cells
 
-CHAPTERS = ROOT / "chapters"
-QUERIES = CHAPTERS / "03_queries_keys_values.ipynb"
-TIMES = CHAPTERS / "13_where_the_time_goes.ipynb"
+QUERIES, TIMES = chapter_path(3), chapter_path(13)
 N_DAYS = 10
 LIMITS = re.compile(r"peak ≈ (\d+) GFLOP/s, bandwidth ≈ (\d+) GB/s")
 MEASURED = re.compile(r"^ *(\d+) rows ≈ +([\d.]+) ms, ", re.MULTILINE)
@@ -34,28 +32,13 @@ def write_module(path: Path, exports: Mapping[str, Any]) -> None:
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def cell_of(chapter: Path, name: str) -> dict[str, Any]:
-    """The chapter's cell of this id."""
-    cells = json.loads(chapter.read_text(encoding="utf-8"))["cells"]
-    (cell,) = (cell for cell in cells if cell.get("id") == name)
-    return cell
-
-
-def printed_by(chapter: Path, name: str) -> str:
-    """What a cell has printed, as it is stored in the chapter."""
-    outputs = cell_of(chapter, name)["outputs"]
-    return "".join("".join(each["text"]) for each in outputs if each["output_type"] == "stream")
-
-
 @cache
 def readings() -> list[list[list[float]]]:
     """The ten days that chapter 3's own cell draws, with seeds 0 to 9, to three digits.
 
     Each is a list of hours and one of degrees.
     """
-    source = "".join(cell_of(QUERIES, "day-numbers")["source"])
-    names: dict[str, Any] = {"math": math, "torch": torch}
-    exec(compile(source, f"{QUERIES.name}, day-numbers", "exec"), names)
+    names = run_cells(QUERIES, ["day-numbers"], {"math": math, "torch": torch})
     days = (torch.stack(names["read_thermometer"](seed)) for seed in range(N_DAYS))
     return [day.double().round(decimals=3).tolist() for day in days]
 
@@ -69,8 +52,9 @@ def thread() -> dict[str, Any]:
 
     Raises ValueError where the chapter has printed no such lines.
     """
-    limits = LIMITS.search(printed_by(TIMES, "roof"))
-    measured = MEASURED.findall(printed_by(TIMES, "rows-run"))
+    cells = cells_of(TIMES)
+    limits = LIMITS.search(cells["roof"].printed)
+    measured = MEASURED.findall(cells["rows-run"].printed)
     if limits is None or not measured:
         raise ValueError(f"{TIMES.name} must print peak, bandwidth and the times of rows, got none")
     peak, bandwidth = (1e9 * float(each) for each in limits.groups())

@@ -14,10 +14,10 @@ import torch
 from transformer.data.grammar import AlignedPair, grammar_pairs, grammar_vocabularies
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from transformer.decoding import greedy_decode
+from transformer_book.experiments.translator import SENTENCES, trained
+from transformer_book.experiments.translator.data import MAX_LEN
+from transformer_book.experiments.translator.trained_models import WEIGHTS
 from transformer_book.explorer.explored import from_model
-from transformer_book.translator import SENTENCES, trained
-from transformer_book.translator.data import MAX_LEN
-from transformer_book.translator.trained_models import WEIGHTS
 from website.extensions.grammar_rules import english_rules
 
 SEED = 0

@@ -20,7 +20,7 @@ from IPython import get_ipython
 import transformer.training.loop
 import transformer_book.claims
 import transformer_book.descent
-import transformer_book.translator.data
+import transformer_book.experiments.translator.data
 from transformer.training import History
 
 STEPS = 4
@@ -108,7 +108,7 @@ def put(change: Callable[[Callable], Callable], name: str, *modules: ModuleType)
 
 put(brief_minimise, "minimise", transformer_book.descent, transformer_book)
 put(brief_fit, "fit", transformer.training.loop, transformer.training)
-put(brief_pairs, "grammar_pairs", transformer_book.translator.data)
+put(brief_pairs, "grammar_pairs", transformer_book.experiments.translator.data)
 put(brief_claim, "claim", transformer_book.claims, transformer_book)
 get_ipython().user_ns[brief_loop.__name__] = brief_loop
 get_ipython().ast_transformers.append(LoopsThatTrain())

@@ -11,7 +11,7 @@ from transformer.recurrent import AttentionSeq2Seq, Seq2Seq
 from transformer_book.experiments.cells import chapter
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.runs import Measures
-from transformer_book.translator.experiment import learn
+from transformer_book.experiments.translator.experiment import learn
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_02"
 PATTERNS = ("imports*", "translator-model*")

@@ -16,8 +16,8 @@ from transformer_book.experiments.cells import chapter
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
-from transformer_book.experiments.translating import pairs_of, taught
-from transformer_book.translator.data import corpus
+from transformer_book.experiments.translator.data import corpus
+from transformer_book.experiments.translator.teaching import pairs_of, taught
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_03"
 PATTERNS, CELLS = ("imports*", "translator-model*"), ("without-english", "without-french")

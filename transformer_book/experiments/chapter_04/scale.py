@@ -10,7 +10,7 @@ from transformer_book.experiments.chapter_04 import HERE
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
-from transformer_book.experiments.translating import taught
+from transformer_book.experiments.translator.teaching import taught
 
 ME = "transformer_book.experiments.chapter_04.scale"
 

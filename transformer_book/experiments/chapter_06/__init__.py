@@ -14,7 +14,7 @@ from transformer_book.experiments.cells import chapter
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.learning import along, one_for_each
 from transformer_book.experiments.runs import Measures
-from transformer_book.experiments.translating import taught
+from transformer_book.experiments.translator.teaching import taught
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_06"
 CELLS = ("copy-task", "copier", "copier-training", "window")

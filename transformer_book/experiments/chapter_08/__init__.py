@@ -6,7 +6,7 @@ from pathlib import Path
 
 from transformer_book.experiments.cells import chapter
 from transformer_book.experiments.experiment import Arm, Experiment
-from transformer_book.translator.experiment import learn
+from transformer_book.experiments.translator.experiment import learn
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_08"
 STEPS = (500, 1000, 2000)

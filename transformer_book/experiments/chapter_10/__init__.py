@@ -18,8 +18,8 @@ from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.imports import Import
 from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
-from transformer_book.translator.data import corpus
-from transformer_book.translator.learning import train_translator
+from transformer_book.experiments.translator.data import corpus
+from transformer_book.experiments.translator.learning import train_translator
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_10"
 WIDTHS, PENALTIES, MAX_LEN = (1, 2, 4, 8, 16, 32), (0.6, 2.0), 20

@@ -12,10 +12,10 @@ from transformer.multihead import Keys, MultiHeadAttention, Queries
 from transformer.runtime import evaluating
 from transformer_book.experiments.cells import code_of
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
+from transformer_book.experiments.family.language import LENGTH, N_SYMBOLS, excess_loss, language
+from transformer_book.experiments.family.learning import train_on_language
 from transformer_book.experiments.imports import Import
 from transformer_book.experiments.runs import Measures
-from transformer_book.family.language import LENGTH, N_SYMBOLS, excess_loss, language
-from transformer_book.family.learning import train_on_language
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_15.qk_norm"
 RATES = (0.004, 0.016, 0.064)

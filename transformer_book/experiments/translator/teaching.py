@@ -7,8 +7,8 @@ from torch import nn
 from transformer.data.grammar import AlignedPair
 from transformer_book.experiments.experiment import Plan
 from transformer_book.experiments.runs import Measures
-from transformer_book.translator.data import corpus
-from transformer_book.translator.learning import judge, train_translator
+from transformer_book.experiments.translator.data import corpus
+from transformer_book.experiments.translator.learning import judge, train_translator
 
 
 def pairs_of(plan: Plan) -> Sequence[AlignedPair]:

@@ -5,10 +5,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from transformer_book.experiments.real_sentences.bootstrap import Difference
 from transformer_book.experiments.results import Results
 from transformer_book.experiments.runs import Made
 from transformer_book.experiments.runs import Run as StoredRun
-from transformer_book.real_sentences.bootstrap import Difference
 
 RESULTS = Path(__file__).with_name("real_sentences.json")
 

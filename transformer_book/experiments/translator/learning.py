@@ -18,7 +18,7 @@ from transformer.metrics import bleu, exact_match
 from transformer.runtime import default_device
 from transformer.training.objective import linear_schedule
 from transformer_book.descent import minimise
-from transformer_book.translator.data import MAX_LEN, corpus
+from transformer_book.experiments.translator.data import MAX_LEN, corpus
 
 LONG = 8  # words of a source that counts as long
 N_STEPS = 800  # the same for every translator of the book, but where a name says otherwise

@@ -29,10 +29,10 @@ from transformer.runtime import default_device
 from transformer.training.checkpoint import average_checkpoints, checkpoints
 from transformer_book.experiments.cells import Cells, chapter
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
+from transformer_book.experiments.real_sentences.bootstrap import bleu_counts, paired_bootstrap
+from transformer_book.experiments.real_sentences.candidates import candidates, pick
+from transformer_book.experiments.real_sentences.results import RESULTS
 from transformer_book.experiments.runs import Measures
-from transformer_book.real_sentences.bootstrap import bleu_counts, paired_bootstrap
-from transformer_book.real_sentences.candidates import candidates, pick
-from transformer_book.real_sentences.results import RESULTS
 
 CHAPTER, PATTERNS = 11, ("imports*", "recipe*")
 RATES = {
@@ -151,7 +151,7 @@ def arms_of(cells: Cells) -> dict[str, Arm]:
     recipes = getattr(names, "stored_recipes", {})
     if not recipes:
         raise ValueError(f"{cells.path.name} must fill stored_recipes in a cell recipe…, got none")
-    code = cells.code("transformer_book.real_sentences.experiment")
+    code = cells.code("transformer_book.experiments.real_sentences.experiment")
     return {
         name: _arm(names, name, recipe, first=next(iter(recipes)), code=code)
         for name, recipe in recipes.items()

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Num
 
 from transformer.checks import check_choice, check_positive
-from transformer_book.family.results import ScalingRun
+from transformer_book.experiments.family.results import ScalingRun
 
 Count = Literal["all", "non-embedding"]
 Numbers = Float[np.ndarray, " n"]

@@ -16,13 +16,19 @@ from torch import nn
 
 from transformer.model import Transformer
 from transformer.recurrent import EncoderDecoder
-from transformer_book.experiments.cells import CHAPTERS, Cells
+from transformer_book.experiments.cells import Cells
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.runs import Measures
-from transformer_book.translator.data import corpus
-from transformer_book.translator.learning import N_STEPS, judge, train_translator
-from transformer_book.translator.results import RESULTS, stored
-from transformer_book.translator.trained_models import WEIGHTS, store_my_weights, store_trained
+from transformer_book.experiments.translator.data import corpus
+from transformer_book.experiments.translator.learning import N_STEPS, judge, train_translator
+from transformer_book.experiments.translator.results import RESULTS, stored
+from transformer_book.experiments.translator.teaching import pairs_of
+from transformer_book.experiments.translator.trained_models import (
+    WEIGHTS,
+    store_my_weights,
+    store_trained,
+)
+from transformer_book.notebooks import CHAPTERS, chapter_path
 
 RATES = (0.002, 0.003, 0.005, 0.008, 0.012, 0.018)
 RECURRENT_RATES = (0.003, 0.005, 0.01, 0.02, 0.03)
@@ -33,7 +39,7 @@ MY_MODEL = ("imports*", "my-model*")
 
 def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
     """One training for each number of steps; judged in the sweep on the sentences to tune by."""
-    pairs = corpus().tuning if plan.sweep else corpus().test
+    pairs = pairs_of(plan)
     for n_steps in plan.steps:
         model, seconds = _trained(make, plan, n_steps)
         scores = dataclasses.asdict(judge(model, pairs))
@@ -100,7 +106,7 @@ def arms_of(paths: Iterable[Path]) -> dict[str, Arm]:
             learn=learn,
             rates=RECURRENT_RATES if isinstance(make(), EncoderDecoder) else RATES,
             steps=(n_steps,),
-            code=Cells(path, PATTERNS).code("transformer_book.translator.experiment"),
+            code=Cells(path, PATTERNS).code("transformer_book.experiments.translator.experiment"),
             chapter=int(path.name[:2]),
             about={"control": i > 0},
         )
@@ -112,7 +118,7 @@ def arms_of(paths: Iterable[Path]) -> dict[str, Arm]:
 def kept_arm(path: Path) -> dict[str, Arm]:
     """Chapter 9's own translator, at the rate that was best for it."""
     name, (make, n_steps) = next(iter(translators(path).items()))
-    code = Cells(path, PATTERNS).code("transformer_book.translator.experiment")
+    code = Cells(path, PATTERNS).code("transformer_book.experiments.translator.experiment")
     return {
         name: Arm(
             make=make,
@@ -136,14 +142,14 @@ def my_arm(path: Path) -> dict[str, Arm]:
             rates=(stored("the whole Transformer").lr,),
             steps=(2000,),
             seeds=(0,),
-            code=cells.code("transformer_book.translator.experiment"),
+            code=cells.code("transformer_book.experiments.translator.experiment"),
             chapter=KEPT,
         )
     }
 
 
 def all_kept() -> dict[str, Arm]:
-    (path,) = CHAPTERS.glob(f"{KEPT:02}_*.ipynb")
+    path = chapter_path(KEPT)
     return kept_arm(path) | my_arm(path)
 
 

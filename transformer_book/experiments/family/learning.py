@@ -11,7 +11,7 @@ from transformer.checks import check_finite_and_positive, check_positive
 from transformer.data.tokens import PAD_ID
 from transformer.runtime import default_device
 from transformer.training.objective import paper_optimizer
-from transformer_book.family.language import LanguageBatches
+from transformer_book.experiments.family.language import LanguageBatches
 
 WARMUP = 40  # steps
 FALL = 5  # the last fifth of the steps

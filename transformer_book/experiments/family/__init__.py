@@ -1,16 +1,27 @@
 """Chapter 15's experiments that no page has time for: a language, models, what is stored."""
 
-from transformer_book.family.language import (
+from transformer_book.experiments.family.language import (
     BATCH_TOKENS,
     Language,
     LanguageBatches,
     excess_loss,
     language,
 )
-from transformer_book.family.learning import train_on_language
-from transformer_book.family.models import CHANGES, SIZES, block_config, scaling_model
-from transformer_book.family.results import BlockResult, ScalingRun, block_results, scaling_runs
-from transformer_book.family.scaling import Law, best_sizes, bootstrap, fit_law, power_of
+from transformer_book.experiments.family.learning import train_on_language
+from transformer_book.experiments.family.models import CHANGES, SIZES, block_config, scaling_model
+from transformer_book.experiments.family.results import (
+    BlockResult,
+    ScalingRun,
+    block_results,
+    scaling_runs,
+)
+from transformer_book.experiments.family.scaling import (
+    Law,
+    best_sizes,
+    bootstrap,
+    fit_law,
+    power_of,
+)
 
 __all__ = [
     "BATCH_TOKENS",

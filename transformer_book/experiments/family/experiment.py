@@ -14,18 +14,18 @@ from torch import nn
 from transformer.family import DecoderOnly, FamilyConfig
 from transformer_book.experiments.cells import code_of
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
-from transformer_book.experiments.imports import Import
-from transformer_book.experiments.runs import Measures
-from transformer_book.family import results
-from transformer_book.family.language import excess_loss, language
-from transformer_book.family.learning import Training, steps_before_fall
-from transformer_book.family.models import (
+from transformer_book.experiments.family import results
+from transformer_book.experiments.family.language import excess_loss, language
+from transformer_book.experiments.family.learning import Training, steps_before_fall
+from transformer_book.experiments.family.models import (
     CHANGES,
     SIZES,
     block_config,
     count_embedding,
     scaling_config,
 )
+from transformer_book.experiments.imports import Import
+from transformer_book.experiments.runs import Measures
 
 ENDS = (120, 240, 480, 960, 1920)  # steps, of the sizes
 
@@ -60,7 +60,7 @@ def _arm(
         learn=partial(learn, order=order),
         rates=rates,
         steps=steps,
-        code=code_of([], [Import("transformer_book.family.experiment")]),
+        code=code_of([], [Import("transformer_book.experiments.family.experiment")]),
         chapter=15,
         about=facts | {"n_embedding": count_embedding(DecoderOnly(config))},
     )

@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 from statistics import mean
 
+from transformer_book.experiments.family.language import BATCH_TOKENS, language
 from transformer_book.experiments.results import Results
-from transformer_book.family.language import BATCH_TOKENS, language
 
 BLOCKS = Path(__file__).with_name("blocks.json")
 SCALING = {  # for each order of the language

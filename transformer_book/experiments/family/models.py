@@ -3,7 +3,7 @@
 from torch import nn
 
 from transformer.family import DecoderOnly, FamilyConfig
-from transformer_book.family.language import LENGTH, N_SYMBOLS
+from transformer_book.experiments.family.language import LENGTH, N_SYMBOLS
 
 BASE = FamilyConfig(
     N_SYMBOLS[2] + 1,

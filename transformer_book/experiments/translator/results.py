@@ -11,7 +11,7 @@ from typing import Any
 from IPython.display import display
 
 from transformer_book.experiments.results import Results
-from transformer_book.translator.learning import N_STEPS, Judged
+from transformer_book.experiments.translator.learning import N_STEPS, Judged
 
 RESULTS = Path(__file__).with_name("translators.json")
 HEADINGS = ("chapter", "right, %", "long, %", "BLEU", "who sees whom, %")
