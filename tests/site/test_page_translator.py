@@ -2,7 +2,6 @@
 
 import base64
 import unicodedata
-from collections import Counter
 from itertools import pairwise
 
 import numpy as np
@@ -17,7 +16,6 @@ from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
 from transformer.decoding import beam_search, greedy_decode
 from transformer.decoding.search import keep_top_k, keep_top_p
 from transformer.multihead import record_attention
-from transformer_book.explorer.explored import from_model
 from transformer_book.translator import trained
 from transformer_book.translator.data import MAX_LEN
 from website.extensions.page_parts import PARTS, copy_part
