@@ -5,7 +5,7 @@ from website.browser import browser_path, chromium
 
 @pytest.fixture(scope="module")
 def browser():
-    """Headless Chromium; skips, with the reason, where there is none."""
+    """Headless Chromium, whose pages know no limit of time; skips, with the reason, without one."""
     try:
         browser_path()
     except SystemExit as missing:

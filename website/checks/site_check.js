@@ -9,7 +9,9 @@ async () => {
   const idle = () => new Promise((done) => requestIdleCallback(done));
   let wrong = false;
   for (const event of ["error", "unhandledrejection"])
-    addEventListener(event, () => (wrong = true));
+    addEventListener(event, () => {
+      wrong = true;
+    });
   const until = async (what, there) => {
     const told = setInterval(() => console.info(`waits for ${what}`), 60_000);
     while (!there() && !wrong) await idle();
