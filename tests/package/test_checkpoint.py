@@ -115,7 +115,9 @@ def test_killed_at_any_moment_of_a_save_it_ends_in_the_same_bits(tmp_path):
         saved.add(tuple(path.name[-1] for path in there))
         train(run, model(), 4)
         for file in FILES:
-            assert contents(run)[f"step-00000004/{file}"] == contents(whole)[f"step-00000004/{file}"]
+            assert (
+                contents(run)[f"step-00000004/{file}"] == contents(whole)[f"step-00000004/{file}"]
+            )
         assert not list(run.glob(".[!l]*")), "something is left"
     assert saved == {("2",), ("2", "3"), ("3",)}
 
