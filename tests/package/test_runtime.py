@@ -122,10 +122,15 @@ def test_the_last_of_overlapping_blocks_gives_the_modes_back():
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_waits_for_the_end_of_the_block_and_is_as_before_after_it():
     before, reached = signal.getsignal(signal.SIGINT), []
-    with pytest.raises(KeyboardInterrupt), uninterrupted():
-        signal.raise_signal(signal.SIGINT)
-        reached.append("the end")
-    assert reached == ["the end"]
+
+    def block():
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            reached.append("its end")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
+    assert reached == ["its end"]
     with pytest.raises(KeyError, match="inside"), uninterrupted():
         raise KeyError("inside")
     assert signal.getsignal(signal.SIGINT) is before
