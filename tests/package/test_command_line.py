@@ -5,6 +5,7 @@ import errno
 import gzip
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -16,29 +17,26 @@ from typing import Literal
 import pytest
 import torch
 
+from tests.package.limits import largest_file
 from tests.package.unchecked import unchecked
 from tools.chapters import ROOT
 from transformer.commands import main, prepare, train, train_options
-from transformer.commands.options import (
-    Decoding,
-    Translating,
-    add_options,
-    flat,
-    read_options,
-)
+from transformer.commands.options import add_options, read_options
 from transformer.commands.run_folder import RunFolder
 from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.data.parallel import encode_pairs
 from transformer.files import LOCK, only_writer
-from transformer.training import evaluate_loss
+from transformer.training import History, evaluate_loss
 from transformer.training.checkpoint import checkpoints, load_transformer
 
 QUICK = ["--preset", "tiny", "--device", "cpu", "--quiet", "--batch-size", "8", "--max-len", "24"]
 GRAMMAR = ["--pairs", "60", "--steps", "4", "--save-every", "2", *QUICK]
 BYTE_PAIRS = ["--vocab-size", "300", "--max-len", "99"]
+# torchrun looks for itself by the name of the machine, which need not be known anywhere
 TORCHRUN = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+TORCHRUN += ["--local-addr=127.0.0.1"]
 
 
 # Python then writes when it is asked to, or at the end, whatever the environment says.
@@ -84,6 +82,19 @@ def files(tmp_path):
     lines = [f"{subject} {verb}" for subject in subjects for verb in verbs]
     made = (("src", lines), ("tgt", [line.upper() for line in lines]))
     return [write_lines(tmp_path / f"{name}.gz", text) for name, text in made]
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """What training was asked for, in each command that came to it; none trains."""
+    asked = []
+
+    def only_look(model, batches, **options):
+        asked.append({"model": model, "batches": batches, **options})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "fit", only_look)
+    return asked
 
 
 @pytest.fixture
@@ -150,12 +161,12 @@ def test_says_what_it_does(quick, few, tmp_path, capsys):
     assert " beam 4, length penalty 0.6; nrefs:1|case:mixed|" in lines[7]
 
 
-def test_shows_the_dev_loss_as_it_falls_unless_it_is_to_be_quiet(quick, few, tmp_path, capsys):
-    quick.remove("--quiet")
-    about = trains(tmp_path / "run", *quick, "--dev", *few)
-    shown = capsys.readouterr().err
-    for loss in about["state"]["evaluations"].values():
-        assert f"evaluation {loss:.4g}, " in shown
+def test_the_loss_it_tells_is_the_mean_of_the_last_hundred(quick, tmp_path, monkeypatch, capsys):
+    history = History([float(n) for n in range(200)])
+    monkeypatch.setattr(train, "fit", lambda *args, **options: history)
+    assert main(["train", "--out", str(tmp_path / "run"), *quick]) == 0
+    told = "training loss 149.500, the mean of the last 100 steps, after 200 steps; "
+    assert told in capsys.readouterr().out
 
 
 def test_the_same_command_goes_on_and_ends_as_if_it_had_not_stopped(quick, tmp_path):
@@ -181,29 +192,24 @@ def test_a_run_with_other_settings_is_refused_and_kept(quick, tmp_path, capsys):
 def test_other_sentences_under_the_same_name_are_refused_and_the_same_elsewhere_are_not(
     files, few, quick, tmp_path, capsys
 ):
-    run, before = tmp_path / "run", (tmp_path / "tgt.gz").read_bytes()
-    dev = ["--dev", files[1], files[0]]
-    trains(run, *quick, *dev)
-    lines = gzip.decompress(before).decode().splitlines()
-    write_lines(files[1], [*lines[:-1], "ANOTHER"])
-    capsys.readouterr()
-    message = refused(capsys, "train", "--out", run, *quick)
-    assert message == f"{run} is a run with other settings: " + (
-        "the sentences to dev on are not those that it began with; "
-        "the sentences to train on are not those that it began with"
-    )
-    (tmp_path / "moved").write_bytes(before)
-    moved = [files[0], str(tmp_path / "moved")]
-    trains(run, *quick, "--train", *moved, "--dev", *reversed(moved), "--test", *few)
-
-
-def test_settings_are_compared_before_the_sentences_are_read(quick, tmp_path, capsys, monkeypatch):
-    trains(tmp_path / "run", *quick)
-    monkeypatch.setattr(prepare, "_read", None)
-    for other in (["--vocab-size", "290"], ["--lowercase"], ["--on-bad", "skip"]):
+    run, before = tmp_path / "run", [Path(file).read_bytes() for file in files]
+    trains(run, *quick, "--dev", files[1], files[0])
+    lines = [gzip.decompress(data).decode().splitlines() for data in before]
+    assert [side.pop() for side in lines] == ["I never read", "I NEVER READ"]
+    for src, tgt in (("I never read", "ANOTHER"), ("I never r", "eadI NEVER READ")):
+        for file, side, last in zip(files, lines, (src, tgt), strict=True):
+            write_lines(file, [*side, last])
         capsys.readouterr()
-        message = refused(capsys, "train", "--out", tmp_path / "run", *quick, *other)
-        assert message.startswith(f"{tmp_path}/run is a run with other settings: {other[0]} was ")
+        message = refused(capsys, "train", "--out", run, *quick)
+        assert message == f"{run} is a run with other settings: " + (
+            "the sentences to dev on are not those that it began with; "
+            "the sentences to train on are not those that it began with"
+        )
+    moved = [tmp_path / "moved.src", tmp_path / "moved.tgt"]
+    for file, data in zip(moved, before, strict=True):
+        file.write_bytes(data)
+    moved = [str(file) for file in moved]
+    trains(run, *quick, "--train", *moved, "--dev", *reversed(moved), "--test", *few)
 
 
 def test_a_run_goes_on_that_is_older_than_an_option(quick, tmp_path, capsys):
@@ -258,21 +264,9 @@ def test_a_folder_of_other_things_is_refused_and_kept(quick, tmp_path, capsys):
 
 
 def test_an_empty_folder_is_as_good_as_a_new_one(quick, tmp_path, monkeypatch, capsys):
-    moved, replace = [], os.replace
-
-    def noted(old, new):
-        moved.append(Path(new))
-        replace(old, new)
-
     (tmp_path / "run").mkdir()
     monkeypatch.chdir(tmp_path / "run")
-    monkeypatch.setattr(os, "replace", noted)
     trains(".", *quick, "--steps", "1")
-    # the settings come last, for they make it a run
-    assert [path for path in moved if len(path.parts) == 1] == [
-        Path("bpe.json"),
-        Path("settings.json"),
-    ]
     assert (tmp_path / "run/settings.json").exists()
     (tmp_path / "run/settings.json").write_text("[1]")
     capsys.readouterr()
@@ -316,73 +310,66 @@ def test_measures_on_dev_and_test_files(files, few, quick, tmp_path, capsys):
     assert len(trained_on.encode("the cat")) < len(trained_on.encode("THE CAT"))
 
 
-def test_the_options_of_training_are_handed_on(quick, tmp_path, monkeypatch):
-    told = {}
-
-    def only_look(model, batches, **options):
-        told.update(options)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(train, "fit", only_look)
-    asked = {"smoothing": 0.3, "clip_norm": 2.5, "accumulate": 3, "seed": 7, "precision": "bf16"}
-    asked |= {"keep": 5, "save_every": 6}
-    words = [str(word) for name, value in asked.items() for word in (f"--{name}", value)]
+def test_the_options_of_training_are_handed_on(quick, tmp_path, asked):
+    wanted = {"smoothing": 0.3, "clip_norm": 2.5, "accumulate": 3, "seed": 7, "precision": "bf16"}
+    wanted |= {"keep": 5, "save_every": 6}
+    words = [str(word) for name, value in wanted.items() for word in (f"--{name}", value)]
     words = [word.replace("_", "-") for word in words]
     assert main(["train", "--out", str(tmp_path / "run"), *quick, *words, "--compile"]) == 130
-    asked |= {"compiled": True, "evaluate_every": 6}
-    assert {name: told[name] for name in asked} == asked
+    wanted |= {"compiled": True, "evaluate_every": 6, "progress": False}
+    assert {name: asked[0][name] for name in wanted} == wanted
 
 
-def test_the_number_of_epochs_gives_that_of_steps(files, tmp_path):
-    options = ["--train", *files, *QUICK, *BYTE_PAIRS, "--epochs", "1.3"]
+def test_the_number_of_epochs_gives_that_of_steps(files, few, tmp_path):
+    options = ["--train", *files, *QUICK, *BYTE_PAIRS, "--epochs", "1.3", "--dev", *few]
     about = trains(tmp_path / "run", *options)
     assert about["step"] == 7  # 40 sentences by 8, times 1.3, is 6.5
+    assert json.loads((tmp_path / "run/results.json").read_text())["steps"] == 7
 
 
-def test_a_seed_settles_the_corpus_and_the_first_weights(tmp_path, monkeypatch):
-    weights, digests = [], []
-
-    def only_look(model, batches, **options):
-        weights.append(model.output.weight.detach().clone())
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(train, "fit", only_look)
+def test_a_seed_settles_the_corpus_the_first_weights_and_the_order(quick, tmp_path, asked):
+    digests, orders = [], []
     for i, seed in enumerate(("0", "1", "1")):
         torch.manual_seed(i)
         run = tmp_path / str(i)
         assert main(["train", "--out", str(run), *GRAMMAR, "--seed", seed]) == 130
         digests.append(RunFolder(run).settings().digests)
+        assert main(["train", "--out", str(run / "files"), *quick, "--seed", seed]) == 130
+        orders.append(asked.pop()["batches"].indices(0))  # of the same sentences
     assert digests[1] == digests[2]
     assert all(digests[0][name] != digests[1][name] for name in ("train", "dev"))
+    weights = [told["model"].output.weight for told in asked]
     assert torch.equal(weights[1], weights[2])
     assert not torch.equal(weights[0], weights[1])
+    assert orders[0] != orders[1] == orders[2]
 
 
-@pytest.mark.parametrize("schedule", ["paper", "linear"])
-def test_the_schedule_is_as_asked(schedule, quick, tmp_path, monkeypatch):
-    rates = []
-
-    def only_look(model, batches, *, n_steps, schedule, **options):
-        rates.extend(schedule(step) for step in range(1, n_steps + 1))
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(train, "fit", only_look)
-    asked = ["--schedule", schedule, "--warmup", "2", "--peak", "0.1"]
-    assert main(["train", "--out", str(tmp_path / "run"), *quick, *asked]) == 130
-    falling = [(2 / 3) ** 0.5, (2 / 4) ** 0.5] if schedule == "paper" else [2 / 3, 1 / 3]
-    assert rates == pytest.approx([0.05, 0.1, 0.1 * falling[0], 0.1 * falling[1]])
+@pytest.mark.parametrize(
+    ("options", "rates"),
+    [
+        (["--peak", "0.1"], [0.05, 0.1, 0.1 * (2 / 3) ** 0.5, 0.1 * (2 / 4) ** 0.5]),
+        (["--peak", "0.1", "--schedule", "linear"], [0.05, 0.1, 0.1 * 2 / 3, 0.1 / 3]),
+        ([], [64**-0.5 * min(n**-0.5, n * 2**-1.5) for n in (1, 2, 3, 4)]),  # the paper's
+    ],
+)
+def test_the_schedule_is_as_asked(options, rates, quick, tmp_path, asked):
+    assert main(["train", "--out", str(tmp_path / "run"), *quick, *options]) == 130
+    assert [asked[0]["schedule"](n) for n in (1, 2, 3, 4)] == pytest.approx(rates)
 
 
-def test_without_a_peak_the_rates_are_those_of_the_paper(quick, tmp_path, monkeypatch):
-    rates = []
+def test_a_dev_set_is_measured_in_batches_of_the_size_that_was_asked_for(files, quick, tmp_path):
+    sizes = []
 
-    def only_look(model, batches, *, schedule, **options):
-        rates.extend((schedule(1), schedule(9)))
-        raise KeyboardInterrupt
+    def measure(model, batches):
+        sizes.extend(max(batch.src.numel(), batch.tgt.numel()) for batch in batches)
+        return 1.0
 
-    monkeypatch.setattr(train, "fit", only_look)
-    main(["train", "--out", str(tmp_path / "run"), *quick, "--warmup", "4"])
-    assert rates == pytest.approx([64**-0.5 * 4**-1.5, 64**-0.5 * 9**-0.5])
+    at = quick.index("--batch-size")
+    quick[at : at + 2] = ["--max-tokens", "60"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(train, "evaluate_loss", measure)
+        trains(tmp_path / "run", *quick, "--dev", *files)
+    assert 30 < max(sizes) <= 60
 
 
 @pytest.fixture
@@ -401,11 +388,6 @@ def test_the_best_checkpoint_is_kept_and_measured(quick, few, tmp_path):
     weights = RunFolder(run).load().model.state_dict()
     best = load_transformer(checkpoints(run)[0]).state_dict()
     assert all(torch.equal(weights[name], best[name]) for name in best)
-
-
-def test_as_many_checkpoints_are_kept_as_asked(quick, tmp_path):
-    trains(tmp_path / "run", *quick, "--steps", "5", "--save-every", "1", "--keep", "4")
-    assert [path.name[-1] for path in checkpoints(tmp_path / "run")] == ["2", "3", "4", "5"]
 
 
 def test_bad_lines_are_an_error_or_a_counted_skip_as_asked(files, quick, tmp_path, capsys):
@@ -455,9 +437,7 @@ def refusals(tmp_path):
     huge = ", with gradients and Adam's moments, needs at least "
     yield ["--d-model", "1000000"], huge
     yield ["--n-encoder-layers", "100000000"], huge
-    yield ["--n-decoder-layers", "100000000"], huge
     yield ["--max-len", "2147483647"], huge
-    yield ["--d-ff", "2147483647"], huge
     yield ["--d-model", "2147483640"], "a model of these sizes cannot be"
     yield ["--epochs", "2e9"], "--epochs must give at most 2147483647 steps, got 10000000000"
 
@@ -474,59 +454,34 @@ def test_what_cannot_be_trained_is_refused_in_a_line_and_leaves_nothing_behind(
         assert not (tmp_path / "a").exists()
 
 
-def test_a_model_too_large_is_refused_before_its_sentences_are_read(
-    quick, tmp_path, capsys, monkeypatch
-):
-    monkeypatch.setattr(prepare, "_read", None)
-    message = refused(capsys, "train", "--out", tmp_path / "run", *quick, "--d-model", "1000000")
-    assert ", with gradients and Adam's moments, needs at least " in message
-
-
 def test_a_folder_that_cannot_be_made_is_named(quick, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     message = refused(capsys, "train", "--out", tmp_path / "file/run", *quick)
     assert message == f"{tmp_path / 'file'}: File exists"
 
 
-def test_what_a_folder_is_called_while_it_is_made_is_not_told(quick, tmp_path, capsys, monkeypatch):
-    def full(*args, **options):
-        raise OSError(
-            errno.ENOSPC, "No space left on device", f"{tmp_path}/.new-run-x/run/bpe.json"
-        )
-
-    monkeypatch.setattr("transformer.data.text.replace_file", full)
-    message = refused(capsys, "train", "--out", tmp_path / "run", *quick)
-    assert message == f"{tmp_path}/run: No space left on device"
-    assert not (tmp_path / "run").exists()
-    message = refused(capsys, "train", "--out", "/proc/run", *quick)
-    assert message == "/proc/run: No such file or directory"
-
-
-def test_processes_that_share_the_memory_share_what_there_is(quick, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(
-        "transformer.memory.available", lambda device: 10**7
-    )  # bytes; one takes 5 MB
-    monkeypatch.setattr(train, "fit", None)
-    with pytest.raises(TypeError):  # it comes to the training
-        main(["train", "--out", str(tmp_path / "run"), *quick])
-    monkeypatch.setenv("LOCAL_WORLD_SIZE", "3")
-    message = refused(capsys, "train", "--out", tmp_path / "other", *quick)
-    assert " in each of 3 processes, and cpu has 10.0 MB left" in message
-
-
-def test_options_are_of_their_types_and_defaults_are_shown():
-    parser = argparse.ArgumentParser()
-    add_options(parser, train_options.Data)
-    add_options(parser, train_options.Course)
-    given = parser.parse_args(["--train", "a", "b"])
-    assert read_options(train_options.Data, given).train == (Path("a"), Path("b"))
-    assert read_options(train_options.Course, given).steps == 1000
-    assert Translating().batch_size == 32
-    free = {f.name for f, of, _ in flat(Decoding()) if of.free}
-    assert free == {"beam_size", "length_penalty"}  # a run that goes on may decode otherwise
-    shown = " ".join(parser.format_help().split())
-    for text in ("--seed N default: 0", "--lowercase both languages --", "default: 20000"):
-        assert text in shown
+@pytest.mark.usefixtures("unchecked")  # decodes
+def test_a_full_disk_leaves_what_was_there_and_is_told_in_a_line(quick, few, tmp_path, capsys):
+    run, results, new = (tmp_path / name for name in ("run", "results.json", "new"))
+    with largest_file(100):
+        message = refused(capsys, "train", "--out", run, *quick, "--dev", *few)
+    assert message == f"{run}: File too large"
+    assert not run.exists()
+    trains(run, *quick, "--dev", *few)
+    results.write_text("old")
+    before = contents(run)
+    capsys.readouterr()
+    with largest_file(100):  # of what is measured at the end; nothing is left to be learned
+        assert refused(capsys, "train", "--out", run, *quick, "--dev", *few).startswith(str(run))
+        words = ["evaluate", run, *few, "--device", "cpu", "--json", results]
+        assert refused(capsys, *words) == f"{results}: File too large"
+    size = (run / "step-00000004/model.safetensors").stat().st_size
+    with largest_file(size // 2):
+        message = refused(capsys, "export", run, "--to", "marian", new)
+    assert message == f"{new}/model.safetensors: File too large"
+    assert {path.name for path in new.iterdir()} == {"tokenizer.json", "tokenizer_config.json"}
+    assert results.read_text() == "old"
+    assert contents(run) == before
 
 
 @dataclass(frozen=True)
@@ -562,25 +517,17 @@ def test_a_new_field_of_the_model_is_an_option_by_itself(monkeypatch):
         (["--dev", "a", "b"], "--dev goes with --train"),
         (["--lowercase"], "--lowercase goes with --train"),
         (["--batch-size", "2", "--max-tokens", "9"], "not allowed with"),
-        (["--steps", "2", "--epochs", "9"], "not allowed with"),
-        (["--preset", "huge"], "invalid choice"),
         (["--position", "nowhere"], "invalid choice: 'nowhere' (choose from 'sinusoidal'"),
         (["--epochs", "1e300"], "--epochs: must be above 0 and at most 2147483647, got 1e300"),
-        (["--epochs", "0"], "--epochs: must be above 0 and at most 2147483647, got 0"),
         (["--epochs", "nan"], "--epochs: must be above 0 and at most 2147483647, got nan"),
         (["--warmup", "0"], "--warmup: must be from 1 to 2147483647, got 0"),
         (["--batch-size", "2.5"], "--batch-size: invalid whole value: '2.5'"),
         (["--d-model", "9" * 30], "--d-model: must be from 1 to 2147483647, got 999"),
-        (["--dropout", "2"], "must be at least 0 and below 1, got 2"),
         (["--smoothing", "1"], "must be at least 0 and below 1, got 1"),
         (["--clip-norm", "0"], "must be positive, got 0"),
-        (["--peak", "nan"], "must be positive, got nan"),
         (["--length-penalty", "inf"], "must be finite, got inf"),
-        (["--seed", "9" * 20], "--seed: must be from 0 to 9223372036854775807, got 999"),
         (["--seed", "-1"], "--seed: must be from 0 to 9223372036854775807, got -1"),
-        (["--device", "foo"], "--device: must be cpu"),
         (["--device", "cuda:99"], "--device: must be cpu"),
-        (["--device", "meta"], "--device: must be cpu"),
         (["--train", "one"], "expected 2 arguments"),
     ],
 )
@@ -620,9 +567,7 @@ def fails_with(quick, monkeypatch, tmp_path):
         (FloatingPointError("the loss of step 9 is nan"), "the loss of step 9 is nan"),
         (ValueError("x must be one,\ngot two"), "x must be one, got two"),
         (OSError(errno.ENOSPC, "No space left", "a/b"), "a/b: No space left"),
-        (PermissionError(errno.EACCES, "Permission denied", "a"), "a: Permission denied"),
         (FileNotFoundError(errno.ENOENT, "No such file", "a\udcff"), "a\\udcff: No such file"),
-        (OSError("not seekable"), "not seekable"),
         (MemoryError(), "out of memory; a smaller batch or model needs less ()"),
         (
             RuntimeError("DefaultCPUAllocator: can't allocate memory: 9 bytes\nat: x.cpp"),
@@ -642,73 +587,38 @@ def test_what_files_and_numbers_lead_to_is_told_in_a_line(error, message, fails_
         fails_with(error, "--debug")
 
 
-@pytest.mark.parametrize(
-    ("error", "told"),
-    [
-        (FloatingPointError("the loss of step 9 is nan"), ""),  # which all processes have met
-        (KeyboardInterrupt(), ""),
-        (OSError("its disk is full"), "transformer train: its disk is full\n"),
-    ],
-)
-def test_another_process_tells_only_what_it_alone_has_met(
-    error, told, fails_with, monkeypatch, capsys
-):
-    monkeypatch.setenv("RANK", "1")
-    assert fails_with(error) in (2, 130)
-    assert capsys.readouterr() == ("", told)
-
-
-def test_where_nothing_is_open_to_write_to_a_command_ends_as_it_does(fails_with, monkeypatch):
-    for name in ("stdout", "stderr"):
-        monkeypatch.setattr(sys, name, None)
-    assert fails_with(ValueError("x")) == 2
-    for stream in (sys.stdout, sys.stderr):
-        stream.close()
-
-
-@pytest.mark.parametrize("error", [TypeError("x"), RuntimeError("x"), KeyError("x")])
+@pytest.mark.parametrize("error", [RuntimeError("x"), KeyError("x")])
 def test_an_error_of_the_program_keeps_its_traceback(error, fails_with):
     with pytest.raises(type(error)):
         fails_with(error)
 
 
-def test_an_interrupt_before_the_first_step_says_so(
-    quick, fails_with, monkeypatch, tmp_path, capsys
-):
-    def interrupt(*args, **options):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(train, "fit", interrupt)
+def test_an_interrupt_before_the_first_step_says_so(quick, tmp_path, asked, capsys):
     assert main(["train", "--out", str(tmp_path / "run"), *quick]) == 130
     line = "transformer train: stopped; nothing was saved; the same command goes on\n"
     assert capsys.readouterr().err == line
-    assert fails_with(KeyboardInterrupt()) == 130
-    assert capsys.readouterr().err == "transformer train: interrupted\n"
-    with pytest.raises(KeyboardInterrupt):
-        fails_with(KeyboardInterrupt(), "--debug")
 
 
 def test_ctrl_c_saves_where_training_was_and_the_same_command_goes_on(quick, tmp_path):
-    run, options = tmp_path / "run", [*quick, "--save-every", "99999"]
+    run = tmp_path / "run"
+    quick.remove("--quiet")  # for the bar says when a few steps are done
+    options = [*quick, "--save-every", "99999"]
     command = [sys.executable, "-m", "transformer", "train", "--out", str(run), *options]
-    command += ["--steps", "99999"]
-    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
     # what a shell starts in the background ignores Ctrl-C, and so would this
     pipes["preexec_fn"] = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    with subprocess.Popen(command, cwd=ROOT, env=BUFFERED, **pipes) as process:
-        for line in process.stdout:
-            if "parameters on" in line:
-                break
-        with pytest.raises(subprocess.TimeoutExpired):
-            process.wait(timeout=2)  # a few steps
+    env = {**BUFFERED, "TQDM_DISABLE": ""}
+    with subprocess.Popen([*command, "--steps", "9999"], cwd=ROOT, env=env, **pipes) as process:
+        shown = ""
+        while not re.search(r" [1-9]\d*/9999", shown) and (more := process.stderr.read(1)):
+            shown += more
         process.send_signal(signal.SIGINT)
-        _, errors = process.communicate()
+        errors = process.stderr.read()
+    assert process.returncode == 130, shown + errors
     [saved] = checkpoints(run)
     step = int(saved.name.removeprefix("step-"))
-    assert errors == (
-        f"transformer train: stopped; step {step} is saved in {run}; the same command goes on\n"
-    )
-    assert process.returncode == 130
+    told = f"stopped; step {step} is saved in {run}; the same command goes on"
+    assert errors.splitlines()[-1].endswith(f"transformer train: {told}")
     assert trains(run, *options, "--steps", str(step + 1))["step"] == step + 1
 
 
@@ -722,17 +632,6 @@ def test_a_closed_pipe_ends_in_silence(trained):
         process.stdin.close()
         assert process.stderr.read() == b""
     assert process.returncode == 141
-
-
-def test_a_full_disk_behind_the_output_is_told_in_a_line(trained):
-    run, _ = trained
-    command = [sys.executable, "-m", "transformer", "translate", str(run), "--device", "cpu"]
-    with open("/dev/full", "wb") as full:
-        done = subprocess.run(
-            command, cwd=ROOT, env=BUFFERED, input=b"the cat\n", stdout=full, stderr=subprocess.PIPE
-        )
-    assert done.stderr == b"transformer translate: No space left on device\n"
-    assert done.returncode == 2
 
 
 def test_help_names_every_command_and_option(capsys):

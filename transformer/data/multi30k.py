@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any, NamedTuple
+from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from tqdm import tqdm
@@ -134,6 +135,8 @@ def _fetch(names: list[str], folder: Path, source: str, timeout: float, progress
                     folder.mkdir(parents=True, exist_ok=True)
                     replace_file(folder / name, data)
             except (OSError, HTTPException) as error:
+                if isinstance(error, HTTPError):  # which is an open answer, too
+                    error.close()
                 raise _missing(f"{name} could not be fetched: {error}", source) from error
             if fault:
                 raise _missing(fault, source)
