@@ -153,6 +153,13 @@ def test_runs_of_a_shorter_budget_are_no_results(small):
     assert small.values("one") == (0.7,)
 
 
+def test_a_spread_is_from_the_lowest_seed_to_the_highest(small):
+    runs = [run_of(seed=seed, marks=x) for seed, x in enumerate((0.5, 0.9, 0.2))]
+    write(small.path, Stored({"one": {}}, tuple(runs)))
+    assert small.spread("one") == (0.2, 0.9)
+    assert small.mean("one") == pytest.approx(1.6 / 3)
+
+
 def test_one_rate_alone_is_at_no_edge(small):
     write(small.path, Stored({"one": {}}, (run_of(lr=0.1, seed=100, sweep=True),)))
     assert not small.at_edge("one")
