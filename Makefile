@@ -39,7 +39,7 @@ lint: .venv/ready node_modules/.package-lock.json
 
 node_modules/.package-lock.json: package-lock.json
 	@command -v npm >/dev/null || { echo "make lint needs npm (Node.js 18 or newer) for Biome: https://nodejs.org"; exit 1; }
-	@npm ci --silent --no-audit --no-fund --ignore-scripts
+	@npm ci --silent --no-audit --no-fund --ignore-scripts --fetch-retries=1 || { echo "npm could not install Biome: is there a network? Of Python alone: .venv/bin/ruff check ."; exit 1; }
 	@touch $@
 
 # Checks that the front door's types accept what is right and refuse what is wrong.
