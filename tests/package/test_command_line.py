@@ -608,9 +608,9 @@ def test_ctrl_c_saves_where_training_was_and_the_same_command_goes_on(quick, tmp
     # what a shell starts in the background ignores Ctrl-C, and so would this
     pipes["preexec_fn"] = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     env = {**BUFFERED, "TQDM_DISABLE": ""}
-    with subprocess.Popen([*command, "--steps", "99999"], cwd=ROOT, env=env, **pipes) as process:
+    with subprocess.Popen([*command, "--steps", "9999"], cwd=ROOT, env=env, **pipes) as process:
         shown = ""
-        while not re.search(r" [1-9]\d*/99999", shown) and (more := process.stderr.read(1)):
+        while not re.search(r" [1-9]\d*/9999", shown) and (more := process.stderr.read(1)):
             shown += more
         process.send_signal(signal.SIGINT)
         errors = process.stderr.read()

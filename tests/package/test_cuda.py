@@ -1,6 +1,6 @@
 """What only a GPU can show; skipped, with the reason, where there is none.
 
-test_soft_cuda.py runs this file on a GPU of software, so that the gate needs no real one.
+``python -m pytest -n 0 tests/package/soft_cuda/check.py`` runs this file on a GPU of software.
 """
 
 import copy

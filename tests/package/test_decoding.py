@@ -422,6 +422,7 @@ def test_a_penalty_that_leaves_no_scores_to_compare_is_refused(length_penalty):
         tokens, log_p = beam_search(model(), sources(), length_penalty=largest, **IDS)
         assert log_p.isfinite().all()
         assert tokens[:, 0].all()
+    beam_search(model(), sources(), length_penalty=largest, **{**IDS, "max_len": 1})  # of no length
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -525,7 +526,7 @@ def test_threads_that_decode_together_leave_the_model_as_it_was(search):
     first_encode = m.encode
 
     def encode(source):  # all three are inside before any goes on; they leave one by one
-        inside.wait(timeout=60)
+        inside.wait()
         return first_encode(source)
 
     m.encode = encode

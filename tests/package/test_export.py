@@ -163,7 +163,7 @@ ODD = [
         "e\u0301",
         "Über\tdas",
     ),
-    *("a\x1db", "日本 🎉", "das <unk> Gras", "<pad><eos>"),
+    *("a\x1cb", "日本 🎉", "das <unk> Gras", "<pad><eos>", "Gras ."),
 ]
 
 
@@ -179,6 +179,8 @@ def test_the_tokenizer_gives_our_ids(hf, byte_pairs, words, tmp_path, kind, lowe
         assert one.decode(one(text).input_ids, skip_special_tokens=True) == src.decode(
             src.encode(read)
         )
+    two = one("Ein", "Gras").input_ids  # as far as they read two texts at once
+    assert two == [*one("Ein").input_ids, *one("Gras").input_ids]
     assert one.model_max_length == model.max_len
     assert (one.pad_token_id, one.bos_token_id, one.eos_token_id, one.unk_token_id) == (0, 1, 2, 3)
     assert set(one("Ein")) == {"input_ids", "attention_mask"}  # what the model takes

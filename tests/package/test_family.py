@@ -179,6 +179,7 @@ def test_a_configuration_in_other_sizes():
     assert BERT.replace(n_heads=4, n_key_heads=2).n_key_heads == 2
     assert BERT.replace(dropout=0.5) == FamilyConfig.bert(23, **SIZES, dropout=0.5)
     assert (BERT.d_k, FamilyConfig.gpt2().max_len) == (2, 1024)
+    assert FamilyConfig.bert().norm_eps == 1e-12
 
 
 @pytest.mark.parametrize(

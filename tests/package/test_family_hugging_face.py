@@ -382,6 +382,19 @@ def test_a_tied_table_may_be_stored_under_its_other_name_alone(hf, make, load, n
     assert_loads_alike(load, theirs, few)
 
 
+@pytest.mark.parametrize(
+    ("make", "load", "name", "tied"),
+    [(gpt2, load_gpt2, "usual", True), (llama, load_llama, "grouped", False)],
+)
+def test_a_config_that_does_not_say_whether_tables_are_tied_means_what_it_did(
+    hf, make, load, name, tied
+):
+    theirs = make(hf, name)
+    config = theirs.config.to_dict()
+    del config["tie_word_embeddings"]
+    assert load(theirs.state_dict(), config).config.tie_embeddings == tied
+
+
 def test_the_base_of_rotation_stood_elsewhere_once(hf):
     theirs = llama(hf, "tied, another base")
     config = theirs.config.to_dict()

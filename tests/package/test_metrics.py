@@ -25,7 +25,7 @@ from transformer.metrics import (
         ([5, 6, 7, 2], [5, 6, 2], False),
         ([5, 6, 2, 0, 0], [5, 6, 2], True),  # padding
         ([5, 6, 2, 9, 2], [5, 6, 2, 8], True),  # what follows <eos>
-        ([5, 6, 0], [5, 6], True),  # padding where there is no <eos>
+        ([5, 6, 0, 0], [5, 6], True),  # padding where there is no <eos>
         ([5, 6], [5, 6, 2], False),  # one that never ends
         ([5, 0, 6, 2], [5, 6, 2], False),  # <pad> said in the middle is a mistake
         ([5, 6, 2], [1, 5, 6, 2, 0], True),  # a row of Batch.tgt

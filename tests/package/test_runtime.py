@@ -1,5 +1,5 @@
 import random
-import time
+import signal
 
 import numpy as np
 import pytest
@@ -12,6 +12,7 @@ from transformer.runtime import (
     default_device,
     evaluating,
     seed_everything,
+    uninterrupted,
 )
 
 CPU = torch.device("cpu")
@@ -67,6 +68,8 @@ def test_one_seed_fixes_all_three_generators():
     assert draw() != first
     seed_everything(3)
     assert draw() == first
+    seed_everything(5)
+    assert not set(draw()) & set(first)
 
 
 def two_modes():
@@ -116,13 +119,28 @@ def test_the_last_of_overlapping_blocks_gives_the_modes_back():
     assert [module.training for module in model.modules()] == before
 
 
-def test_timer_measures_its_block_and_nothing_else():
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_waits_for_the_end_of_the_block_and_is_as_before_after_it():
+    before, reached = signal.getsignal(signal.SIGINT), []
+
+    def block():
+        with uninterrupted():
+            signal.raise_signal(signal.SIGINT)
+            reached.append("its end")
+
+    with pytest.raises(KeyboardInterrupt):
+        block()
+    assert reached == ["its end"]
+    with pytest.raises(KeyError, match="inside"), uninterrupted():
+        raise KeyError("inside")
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_timer_measures_its_block_and_nothing_else(monkeypatch):
+    monkeypatch.setattr("time.perf_counter", iter((10.0, 12.5)).__next__)
     with Timer(CPU) as timer:
-        time.sleep(0.05)
-    seconds = timer.seconds
-    time.sleep(0.05)
-    assert timer.seconds == seconds
-    assert 0.05 <= seconds < 5
+        pass
+    assert timer.seconds == 2.5
 
 
 def test_timer_waits_for_a_gpu_at_both_ends(monkeypatch):

@@ -348,7 +348,8 @@ def test_models_that_cannot_be_made_are_refused(kind, options, message, unchecke
 
 
 def test_attention_that_cannot_be_made_is_refused(unchecked):
-    with pytest.raises(ValueError, match="hidden_size must be even, half each way, got 5"):
-        make(AttentionSeq2Seq, hidden_size=5)
+    for score in SCORES:
+        with pytest.raises(ValueError, match="hidden_size must be even, half each way, got 5"):
+            make(AttentionSeq2Seq, hidden_size=5, score=score)
     with pytest.raises(ValueError, match=r"score must be one of .*'dot', 'general'.*, got 'x'"):
         make(AttentionSeq2Seq, score="x")

@@ -4,9 +4,7 @@ import gzip
 import inspect
 import io
 import json
-import select
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -14,8 +12,7 @@ import torch
 from sacrebleu.metrics import BLEU, CHRF
 from safetensors.torch import load_file, save_file
 
-from tests.package.test_command_line import BUFFERED, refused
-from tools.chapters import ROOT
+from tests.package.test_command_line import refused
 from transformer.commands import main
 from transformer.commands.evaluate import measure
 from transformer.commands.options import Decoding
@@ -109,6 +106,13 @@ def test_there_is_one_way_to_decode_by_default():
         parameters = inspect.signature(function).parameters
         assert parameters["beam_size"].default == Decoding().beam_size
         assert parameters["length_penalty"].default == Decoding().length_penalty
+
+
+def test_a_model_with_another_padding_is_refused():
+    for pad_id in (None, 4):
+        other = Transformer(TransformerConfig.tiny(24, 24, pad_id=pad_id))
+        with pytest.raises(ValueError, match=f"model must have the padding id 0, got {pad_id}"):
+            translate(["w1"], other, *TOKENIZERS)
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -260,17 +264,18 @@ def test_at_a_terminal_each_line_is_answered_at_once(translated, monkeypatch):
     assert seen == [["a", "b"], ["c"], ["a"], ["b"]]
 
 
-def test_a_translation_comes_before_the_next_line_is_read(run):
-    command = [sys.executable, "-m", "transformer", "translate", str(run), "--batch-size", "1"]
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, cwd=ROOT, env=BUFFERED, **pipes) as process:
-        process.stdin.write(b"a dog\n")
-        process.stdin.flush()
-        answered, _, _ = select.select([process.stdout], [], [], 60)  # seconds
-        assert answered
-        assert process.stdout.readline() == b"A DOG\n"
-        process.stdin.close()
-    assert process.returncode == 0
+def test_a_translation_comes_before_the_next_line_is_read(run, monkeypatch):
+    written, seen = io.BytesIO(), []
+
+    class Waiting(io.BytesIO):
+        def __next__(self):
+            seen.append(written.getvalue())  # when a line is asked for
+            return super().__next__()
+
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Waiting(b"a dog\nI am\n")))
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="utf-8"))
+    assert main(["translate", str(run), "--device", "cpu", "--batch-size", "1"]) == 0
+    assert seen == [b"", b"A DOG\n", b"A DOG\nI AM\n"]
 
 
 # Which weights
@@ -348,6 +353,16 @@ def test_a_damaged_run_is_named(run, name, content, message, tmp_path, capsys):
     assert found.startswith(message.format(run=damaged))
 
 
+def test_a_run_of_a_huge_model_is_refused_before_memory_is_asked_for(run, tmp_path, capsys):
+    huge = shutil.copytree(run, tmp_path / "run")
+    file = checkpoints(huge)[-1] / "state.json"
+    about = json.loads(file.read_text())
+    about["config"]["max_len"] = 10**12
+    file.write_text(json.dumps(about))
+    message = refused(capsys, "translate", huge, "--checkpoint", "last")
+    assert " parameters needs at least " in message
+
+
 @pytest.mark.usefixtures("unchecked")
 def test_settings_with_a_value_of_another_kind_are_refused(run, tmp_path, capsys):
     damaged = shutil.copytree(run, tmp_path / "run")
@@ -391,6 +406,7 @@ def held_out(tmp_path):
     """Sentences to measure on: right, right but for the case, and wrong."""
     sources = ["the cat sleeps", "a dog", "the black dog sees a cat", "they like us"]
     references = ["THE CAT SLEEPS", "a Dog", "THE  BLACK DOG SEES A CAT", "ELLES NOUS AIMENT !"]
+    sources, references = [*sources, sources[0]], [*references, references[0]]  # one pair twice
     paths = [tmp_path / "held.src.gz", tmp_path / "held.tgt"]
     paths[0].write_bytes(gzip.compress("".join(f"{line}\n" for line in sources).encode()))
     paths[1].write_text("".join(f"{line}\n" for line in references))
@@ -410,7 +426,7 @@ def test_scores_are_those_of_sacrebleu_on_what_translate_writes(
     assert found["BLEU signature"] == str(bleu.get_signature())
     assert found["chrF"] == chrf.corpus_score(written, [references]).score
     assert found["chrF signature"] == str(chrf.get_signature())
-    assert found["exact match"] == 2 / 4
+    assert found["exact match"] == 3 / 5
     assert found["decoding"] == "beam 4, length penalty 0.6"
     assert found["checkpoint"] == "step 120"
     loaded = RunFolder(run).load()
@@ -421,9 +437,9 @@ def test_scores_are_those_of_sacrebleu_on_what_translate_writes(
     assert found["loss"] == pytest.approx(evaluate_loss(loaded.model, batches), rel=1e-5)
     assert found["perplexity"] == pytest.approx(2.718281828 ** found["loss"], rel=1e-6)
     printed = capsys.readouterr().out
-    assert "4 pairs kept, 0 left out; 0 of" in printed
+    assert "5 pairs kept, 0 left out; 0 of" in printed
     assert "checkpoint: step 120\n" in printed
-    assert "exact match: 50.00% of 4; beam 4, length penalty 0.6\n" in printed
+    assert "exact match: 60.00% of 5; beam 4, length penalty 0.6\n" in printed
     assert f"BLEU: {found['BLEU']:.2f}  beam 4, length penalty 0.6; nrefs:1|case:mixed|" in printed
 
 

@@ -1,7 +1,9 @@
-"""What is tested on a GPU, on one of software: the gate needs no other."""
+"""What is tested on a GPU, on one of software, where there is no other.
+
+python -m pytest -n 0 tests/package/soft_cuda/check.py
+"""
 
 import os
-import re
 import subprocess
 import sys
 
@@ -31,9 +33,7 @@ def test_what_is_tested_on_a_gpu_passes_on_this_one():
     files = ["tests/package/test_cuda.py", "tests/book/test_colab.py"]  # on Colab there is a GPU
     done = run("tests/package/soft_cuda/load.py", "pytest", *options, *files)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
-    n_passed, n_left_out = re.search(r"(\d+) passed, (\d+) deselected in", done.stdout).groups()
-    assert int(n_passed) > 70
-    assert int(n_left_out) == 5
+    assert " skipped" not in done.stdout
 
 
 # A real GPU takes an index on the CPU, but waits for it; after one out of bounds it is lost.
@@ -57,25 +57,3 @@ def test_an_index_on_the_cpu_or_out_of_bounds_is_found():
     assert on_cpu.startswith("Expected all tensors to be on the same device, but got indices is on")
     assert outside.startswith("CUDA error: device-side assert triggered: index 3 is out of bounds")
     assert afterwards == ["CUDA error: device-side assert triggered (by an earlier operation)"] * 2
-
-
-def test_an_l4_has_bfloat16():
-    code = "from tests.package.soft_cuda.load import load; load(); import torch; "
-    code += "from transformer.runtime import autocast_dtype, default_device; "
-    code += "print(autocast_dtype(default_device()), torch.cuda.get_device_name())"
-    assert run("-c", code, SOFT_CUDA="l4").stdout == "torch.bfloat16 software L4\n"
-
-
-def test_what_is_missing_is_said(monkeypatch):
-    with monkeypatch.context() as there_is_no_compiler:
-        there_is_no_compiler.setattr("shutil.which", lambda name: None)
-        assert load.lacking() == "the software GPU needs Linux and g++"
-    monkeypatch.setattr("importlib.metadata.version", lambda name: "2.11.0+cu128")
-    assert re.fullmatch(
-        r"the software GPU is made for PyTorch \S+, not for 2.11.0\+cu128", load.lacking()
-    )
-
-
-def test_it_is_loaded_before_pytorch():
-    with pytest.raises(RuntimeError, match="before PyTorch"):
-        load.load()
