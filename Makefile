@@ -20,9 +20,9 @@ serve: .venv/ready
 test: .venv/ready
 	$(RUN) -m pytest --nbval
 
-# Runs the chapters whose code, imports or outputs changed, two at a time (JOBS=N), stores their
-# outputs and tidies what an editor left; ALL=1 runs each, ONLY="01 one_evening" those whose names
-# begin so.
+# Runs the chapters whose code or outputs changed, two at a time (JOBS=N), stores their outputs and
+# tidies what an editor left; ONLY="01 one_evening" looks at those whose names begin so, ALL=1 runs
+# them whether they have changed or not.
 chapters: .venv/ready
 	@$(RUN) -m tools.chapters $(ONLY) $(if $(ALL),--all) $(if $(JOBS),--jobs $(JOBS))
 

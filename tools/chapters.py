@@ -27,14 +27,13 @@ from tools.ledger import ledger
 from tools.palette import save_palette
 from tools.set_up import is_evening, set_up_source
 from transformer.files import replace_file
-from transformer_book.experiments.imports import bare, files_behind, imports_of_cell, python_of_cell
+from transformer_book.experiments.imports import bare, python_of_cell
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
 TOC = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
 LISTED = [ROOT / f"{page['file']}.ipynb" for part in TOC["parts"] for page in part["chapters"]]
 NOTEBOOKS = [path for path in LISTED if path.exists()]  # all that run, as a reader meets them
-PACKAGES = ("transformer", "transformer_book")  # what a chapter's outputs are made from
 LEDGER = ROOT / "appendix" / "ledger.md"
 METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -48,8 +47,6 @@ PATIENCE: dict[str, Any] = {"timeout": None, "startup_timeout": 86_400, "iopub_t
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "TOKENIZERS_PARALLELISM": "false"}
 FOLDED = {"hide-cell", "hide-input"}
 TITLE = re.compile(r"(?:%%.*\n)?# @title (\S.*)")  # perhaps behind the magic of the cell
-OPENED = re.compile(r"\bopen\(\"(\w+\.\w+)\"")
-SHOWN = re.compile(r"\bshow\((\w[^)]*)\)")
 
 
 def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
@@ -57,30 +54,15 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
 
 
 def stamp(notebook: NotebookNode) -> dict[str, str]:
-    """Hashes of what the outputs were made from, and of the outputs (pictures included).
+    """Hashes of the notebook's own code and of its outputs, pictures included.
 
-    They are made from the chapter's Python, that of the packages' files which it reaches, and the
-    files beside either that hold data. Comments, docstrings and layout do not count, but in a file
-    from which the chapter shows some source. Nor does the set-up cell, which ``tidy`` writes.
+    Comments, docstrings and layout do not count, nor does the set-up cell, which ``tidy`` writes.
     """
     cells = code_cells(notebook)
-    sources = [cell.source for cell in cells if cell.id != "set-up"]
-    made_from = hashlib.sha256(json.dumps(list(map(_meant, sources))).encode())
-    imports = [each for source in sources for each in imports_of_cell(source)]
-    opened = [ROOT / "chapters" / name for source in sources for name in OPENED.findall(source)]
-    names = re.findall(r"(?<![.\w])\w+", " ".join(SHOWN.findall("\n".join(sources))))
-    shown = re.compile(rf"^(?:class|def) (?:{'|'.join(names) or '-'})\b".encode(), re.M)
-    for path in [*files_behind(imports, ROOT, PACKAGES), *opened]:
-        content = path.read_bytes()
-        if path.suffix == ".py" and not shown.search(content):
-            content = bare(content.decode()).encode()
-        for part in (path.relative_to(ROOT).as_posix().encode(), content):
-            made_from.update(b"%d:" % len(part) + part)
+    code = json.dumps([_meant(cell.source) for cell in cells if cell.id != "set-up"])
     outputs = json.dumps([(cell.execution_count, cell.outputs) for cell in cells], sort_keys=True)
-    return {
-        "made_from": made_from.hexdigest()[:16],
-        "outputs": hashlib.sha256(outputs.encode()).hexdigest()[:16],
-    }
+    texts = {"code": code, "outputs": outputs}
+    return {name: hashlib.sha256(text.encode()).hexdigest()[:16] for name, text in texts.items()}
 
 
 def _meant(source: str) -> str:
@@ -166,8 +148,6 @@ def join_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
 
 async def execute(notebook: NotebookNode) -> None:
     """Execute in a new kernel, in ``chapters/``, and stamp; raises where a cell raises."""
-    # what it is made from now: a module that is edited meanwhile makes the chapter stale
-    made_from = stamp(notebook)["made_from"]
     client = NotebookClient(
         notebook,
         **PATIENCE,
@@ -180,7 +160,7 @@ async def execute(notebook: NotebookNode) -> None:
     for cell in code_cells(notebook):
         cell.outputs = join_streams(cell.outputs)
     tidy(notebook)
-    notebook.metadata.transformer_book = stamp(notebook) | {"made_from": made_from}
+    notebook.metadata.transformer_book = stamp(notebook)
 
 
 async def execute_all(stale: dict[Path, NotebookNode], jobs: int) -> bool:

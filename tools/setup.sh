@@ -24,7 +24,7 @@ if [ "$(cat .venv/ready 2>/dev/null)" = "$wanted" ] && alive; then
 fi
 rm -f .venv/ready
 alive || "$python" -m venv --clear .venv
-echo "Installing requirements.txt into .venv: about a minute and 1.5 GB, more where torch brings CUDA."
+echo "Installing requirements.txt into .venv: two to five minutes and 2 GB, more where torch brings CUDA."
 log=.venv/install.log
 if ! .venv/bin/python -m pip install --retries 2 --requirement requirements.txt >"$log" 2>&1; then
     if grep -qE 'NewConnectionError|NameResolutionError|ConnectTimeout|Failed to establish|ProxyError|Temporary failure' "$log"; then

@@ -1,9 +1,7 @@
-"""Which files some code computes with: in a package made up to try the rules, and in ours."""
+"""Which modules some code computes with, in a package made up to try the rules."""
 
-import nbformat
 import pytest
 
-from tools.chapters import CHAPTERS, PACKAGES, ROOT, code_cells
 from transformer_book.experiments.imports import files_behind, imports_of_cell
 
 PACKAGE = {
@@ -22,14 +20,8 @@ else:
     "shelf/__init__.py": "from .one import One, Two\nown = One()",
     "shelf/one.py": "",
     "shelf/two.py": "",
-    "shelf/style.css": "",
-    "shelf/words/few.txt": "",
-    "shelf/.hidden": "",
-    "shelf/__pycache__/one.pyc": "",
-    "shelf/deep/__init__.py": "",
-    "shelf/deep/script.js": "",
 }
-BESIDE = {"shelf/__init__.py", "shelf/style.css", "shelf/words/few.txt"}
+SHELF = {"shelf/__init__.py"}
 MODEL = {"model.py", "layers.py"}
 LOOP = {"loop.py", "late.py"} | MODEL
 CASES = {
@@ -41,21 +33,17 @@ CASES = {
     "the package, and so every name": ("import pack", LOOP),
     "every name": ("from pack import *", LOOP),
     "a module, through which every name is seen": ("import pack.layers", LOOP),
-    "what a name comes from": ("from pack.shelf import One", BESIDE | {"shelf/one.py"}),
+    "what a name comes from": ("from pack.shelf import One", SHELF | {"shelf/one.py"}),
     "all of an __init__ whose own it is": (
         "from pack.shelf import own",
-        BESIDE | {"shelf/one.py"},
+        SHELF | {"shelf/one.py"},
     ),
     "not what an __init__ imports besides": (
         "from pack.shelf.two import x",
-        BESIDE | {"shelf/two.py"},
+        SHELF | {"shelf/two.py"},
     ),
     "within a function": ("def f():\n    from pack import late", {"late.py", "layers.py"}),
     "what runs, not what is for types": ("from pack.typed import *", {"typed.py", "layers.py"}),
-    "files that are no modules": (
-        "from pack.shelf.deep import x",
-        BESIDE | {"shelf/deep/__init__.py", "shelf/deep/script.js"},
-    ),
     "a magic": ("if x:\n    %pip x\nfrom pack import layers", {"layers.py"}),
     "a cell's magic": ("%%time\nfrom pack import layers", {"layers.py"}),
     "a shell's line": ("names = !ls\nfrom pack import layers", {"layers.py"}),
@@ -80,19 +68,3 @@ def test_a_cell_reaches(root, case):
     expected = set() if reached is None else {"__init__.py"} | reached
     found = files_behind(imports_of_cell(code), root, ["pack"])
     assert found == sorted(root / "pack" / name for name in expected)
-
-
-def test_an_edit_makes_only_the_chapters_stale_that_use_it():
-    def users(name):
-        assert (ROOT / name).is_file()
-        return {n for n, files in behind.items() if ROOT / name in files}
-
-    behind = {}
-    for path in CHAPTERS:
-        cells = code_cells(nbformat.read(path, as_version=4))
-        imports = [e for c in cells if c.id != "set-up" for e in imports_of_cell(c.source)]
-        behind[int(path.name[:2])] = files_behind(imports, ROOT, PACKAGES)
-    assert users("transformer_book/claims.py") == users("transformer/attention.py") == {*behind}
-    assert users("transformer_book/explorer/explorer.js") == {12}
-    assert len(users("transformer/training/checkpoint.py")) <= 2
-    assert users("transformer/commands/train.py") == set()

@@ -72,7 +72,7 @@ def chapter(number: int, *patterns: str, definitions: tuple[str, ...] = ()) -> C
 def code_of(sources: Iterable[str], imports: Iterable[Import]) -> str:
     """The hash of Python sources and of the files behind ``imports``; see :meth:`Cells.code`."""
     paths = files_behind(imports, ROOT, PACKAGES)
-    files = [p for p in paths if p.suffix == ".py" and p.parent != MACHINE and p != RUNNER]
+    files = [p for p in paths if p.parent != MACHINE and p != RUNNER]
     texts = [*sources, *(path.read_text(encoding="utf-8") for path in files)]
     meant = hashlib.sha256(json.dumps([bare(text) for text in texts]).encode())
     return meant.hexdigest()[:16]

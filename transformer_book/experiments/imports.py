@@ -6,7 +6,7 @@ these names compute.
 """
 
 import ast
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from functools import cache
 from importlib.util import resolve_name
 from pathlib import Path
@@ -84,7 +84,7 @@ def imports_of_cell(source: str) -> list[Import]:
 
 
 def files_behind(imports: Iterable[Import], root: Path, packages: Collection[str]) -> list[Path]:
-    """The files of these packages that ``imports`` reach, directly or through others, sorted."""
+    """The modules of these packages that ``imports`` reach, directly or through others, sorted."""
     modules: set[Path] = set()
     ahead, done = list(imports), set()
     while ahead:
@@ -98,8 +98,7 @@ def files_behind(imports: Iterable[Import], root: Path, packages: Collection[str
                 if path.name != "__init__.py":
                     ahead += _imports_of_module(path, root)
         ahead += _handed_on(each, root)
-    others = {file for module in modules for file in _beside(module.parent)}
-    return sorted(modules | others)
+    return sorted(modules)
 
 
 def _with_parents(module: str) -> list[str]:
@@ -127,17 +126,3 @@ def _handed_on(each: Import, root: Path) -> list[Import]:
     home = [other for other in imports if other.bound == each.name]
     is_module = _file_of(f"{each.module}.{each.name}", root)
     return home if home or is_module else imports
-
-
-def _beside(folder: Path) -> Iterator[Path]:
-    """What is no module in a folder, and in those below it that hold none: scripts, styles, data.
-
-    An editor's hidden files and the caches of Python are left out.
-    """
-    for path in folder.iterdir():
-        if path.name.startswith((".", "__pycache__")):
-            continue
-        if path.is_dir() and not any(path.glob("*.py")):
-            yield from _beside(path)
-        elif path.is_file() and path.suffix != ".py":
-            yield path
