@@ -2,6 +2,7 @@ import gc
 import signal
 
 import pytest
+import torch
 
 from tests.package import unchecked as annotations
 
@@ -11,6 +12,12 @@ def unchecked():
     """Switch the run-time check of annotations off, so that a test meets the code's own errors."""
     with annotations.unchecked():
         yield
+
+
+@pytest.fixture(autouse=True)
+def _seeded():
+    """What a test draws without a seed of its own depends on no test before it."""
+    torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True)
