@@ -172,6 +172,7 @@ def test_without_padding_every_label_has_a_loss_but_pytorchs_own_that_has_none()
 
 @pytest.mark.parametrize("search", [greedy_decode, beam_search])
 def test_a_text_without_padding_may_end_with_what_it_begins_with(search):
+    torch.manual_seed(3)  # weights with which some texts end at once, and some do not
     made = shaken(DecoderOnly(CONFIGS["gpt2"].replace(pad_id=None)))
     ends = {"bos_id": 2, "eos_id": 2, "max_len": 6}  # GPT-2 has one token for both
     tokens = torch.randint(11, (30, 4), generator=torch.Generator().manual_seed(2))
