@@ -5,11 +5,11 @@ import re
 import sys
 
 import jaxtyping
-import nbformat
 import pytest
 import torch
 from torch import nn
 
+from tests.book.test_experiments import notebook
 from tools.chapters import CHAPTERS
 from transformer import Transformer, TransformerConfig
 from transformer.data.batches import make_batch
@@ -405,14 +405,6 @@ def trained(monkeypatch):
         monkeypatch.setattr(module, "train_translator", train)
         monkeypatch.setattr(module, "judge", judged)
     return calls
-
-
-def notebook(path, **cells):
-    made = nbformat.v4.new_notebook()
-    for name, source in cells.items():
-        made.cells.append(nbformat.v4.new_code_cell(source, id=name.replace("_", "-")))
-    nbformat.write(made, path)
-    return path
 
 
 def test_arms_are_what_the_chapter_calls_translators(tmp_path):
