@@ -142,8 +142,11 @@ def test_another_file_is_refused(fetch, server, tmp_path, data):
 
 def test_a_server_that_lacks_a_file_is_silent_or_not_there(fetch, server, tmp_path):
     del server.files[FIRST]
-    with pytest.raises(DataMissing, match=r"train\.de\.gz could not be fetched: HTTP Error 404"):
+    with pytest.raises(
+        DataMissing, match=r"train\.de\.gz could not be fetched: HTTP Error 404"
+    ) as told:
         fetch()
+    assert told.value.__cause__.fp.closed  # its answer is not left open
     server.files = TEXTS
     server.speaks.clear()
     with pytest.raises(DataMissing, match=r"could not be fetched: .*timed out.*MULTI30K"):
