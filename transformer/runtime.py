@@ -20,28 +20,32 @@ Precision = Literal["auto", "fp32", "bf16", "fp16"]
 
 
 def default_device() -> torch.device:
-    """The first CUDA device, or else the CPU."""
-    return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    """The accelerator that PyTorch finds (CUDA, a Mac's MPS, XPU), or else the CPU."""
+    if not torch.accelerator.is_available():
+        return torch.device("cpu")
+    return torch.accelerator.current_accelerator() or torch.device("cpu")
 
 
 def autocast_dtype(device: torch.device | str, precision: Precision = "auto") -> torch.dtype | None:
     """The type that matrix products are computed in, None for float32; chapter 13.
 
-    "auto": bfloat16 on a GPU that has it (compute capability 8.0 and later), float16 on an older
-    one, float32 on a CPU.
+    "auto": bfloat16 on XPU and on a CUDA GPU that has it (compute capability 8.0 and later),
+    float16 on an older one, float32 on a CPU and on MPS. float16 is for CUDA alone.
 
     Raises ValueError for an unknown ``precision``, and for one that the device has not.
     """
     device = torch.device(device)
     check_choice(get_args(Precision), precision=precision)
-    gpu = device.type == "cuda"
-    has_bf16 = not gpu or torch.cuda.get_device_capability(device) >= (8, 0)
+    is_cuda = device.type == "cuda"
+    has_bf16 = not is_cuda or torch.cuda.get_device_capability(device) >= (8, 0)
     if precision == "auto":
-        precision = ("bf16" if has_bf16 else "fp16") if gpu else "fp32"
+        fast: Precision = "bf16" if has_bf16 else "fp16"
+        precision = fast if device.type in ("cuda", "xpu") else "fp32"
     if precision == "bf16" and not has_bf16:
         name = torch.cuda.get_device_name(device)
         raise ValueError(f"precision must be fp16 or fp32 on {name}, which has no bf16, got 'bf16'")
-    if precision == "fp16" and not gpu:
+    # the scaler that float16 needs divides in float64, which MPS and some XPUs do not have
+    if precision == "fp16" and not is_cuda:
         raise ValueError(f"precision must be bf16 or fp32 on {device.type}, got 'fp16'")
     return {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
 
@@ -149,5 +153,5 @@ class Timer:
         self.seconds = time.perf_counter() - self._start
 
     def _wait(self) -> None:
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+        if self.device.type != "cpu":
+            torch.accelerator.synchronize(self.device)

@@ -18,17 +18,25 @@ from transformer.runtime import (
 CPU = torch.device("cpu")
 
 
-def test_default_device_is_the_gpu_where_there_is_one(monkeypatch):
-    for there, kind in ((True, "cuda"), (False, "cpu")):
-        monkeypatch.setattr(torch.cuda, "is_available", lambda there=there: there)
-        assert default_device().type == kind
+@pytest.mark.parametrize("kind", ["cuda", "mps", "xpu"])
+def test_default_device_is_the_accelerator_where_there_is_one(kind, monkeypatch):
+    accelerator = torch.device(kind)
+    monkeypatch.setattr(torch.accelerator, "current_accelerator", lambda: accelerator)
+    for there, expected in ((True, accelerator), (False, CPU)):
+        monkeypatch.setattr(torch.accelerator, "is_available", lambda there=there: there)
+        assert default_device() == expected
 
 
-def test_a_cpu_computes_in_float32_unless_asked():
-    assert autocast_dtype(CPU) is None
-    assert autocast_dtype(CPU, "fp32") is None
-    assert autocast_dtype("cpu", "bf16") == torch.bfloat16
-    assert Timer("cpu").device == CPU
+@pytest.mark.parametrize("kind", ["cpu", "mps"])
+def test_a_cpu_and_a_mac_compute_in_float32_unless_asked(kind):
+    assert autocast_dtype(torch.device(kind)) is None
+    assert autocast_dtype(kind, "fp32") is None
+    assert autocast_dtype(kind, "bf16") == torch.bfloat16
+
+
+def test_an_xpu_computes_in_bfloat16_unless_asked():
+    assert autocast_dtype("xpu") == torch.bfloat16
+    assert autocast_dtype("xpu", "fp32") is None
 
 
 @pytest.mark.parametrize(
@@ -51,8 +59,10 @@ def test_a_gpu_computes_in_what_it_is_fast_in(monkeypatch, capability, precision
 def test_refuses_what_the_device_has_not(monkeypatch):
     with pytest.raises(ValueError, match=r"precision must be one of .*'fp16'.*, got 'int8'"):
         autocast_dtype(CPU, "int8")
-    with pytest.raises(ValueError, match="precision must be bf16 or fp32 on cpu, got 'fp16'"):
-        autocast_dtype(CPU, "fp16")
+    for kind in ("cpu", "mps", "xpu"):
+        wanted = f"precision must be bf16 or fp32 on {kind}, got 'fp16'"
+        with pytest.raises(ValueError, match=wanted):
+            autocast_dtype(kind, "fp16")
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda device: (7, 5))
     monkeypatch.setattr(torch.cuda, "get_device_name", lambda device: "a T4")
     with pytest.raises(ValueError, match="fp16 or fp32 on a T4, which has no bf16"):
@@ -143,10 +153,11 @@ def test_timer_measures_its_block_and_nothing_else(monkeypatch):
     assert timer.seconds == 2.5
 
 
-def test_timer_waits_for_a_gpu_at_both_ends(monkeypatch):
+@pytest.mark.parametrize("kind", ["cuda", "mps", "xpu"])
+def test_timer_waits_for_a_gpu_at_both_ends(kind, monkeypatch):
     waited = []
-    monkeypatch.setattr(torch.cuda, "synchronize", waited.append)
-    gpu = torch.device("cuda")
+    monkeypatch.setattr(torch.accelerator, "synchronize", waited.append)
+    gpu = torch.device(kind)
     with Timer(gpu):
         assert waited == [gpu]
     assert waited == [gpu, gpu]
