@@ -214,12 +214,12 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, "B tgt_vocab_size"]:
         """The logits after one more token of each sentence; ``state`` grows by it.
 
-        The tokens are not checked: they are what the last step's logits chose. There is no mask,
-        for a new token sees all before it.
+        The tokens are not checked: they are what the last step's logits chose. A new token sees all
+        before it.
         """
-        x = self.tgt_embedding(tokens[:, None], start=state.length)
+        x = self.tgt_embedding(tokens[:, None], start=state.where())
         vectors, mask = state.memory
-        return self.output(self.decoder(x, vectors, None, mask, state.caches))[:, 0]
+        return self.output(self.decoder(x, vectors, state.mask(), mask, state.caches))[:, 0]
 
     def _words(self, name: str, tokens: Tensor, vocab_size: int) -> Bool[Tensor, "B 1 1 length"]:
         """The padding mask of ids that are checked."""
