@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from transformer.checks import has_values
+from transformer.masks import note_of, noted
 
 Rows = Int[Tensor, " N"]  # of the batch, in a new order; one may be named more than once
 New = Float[Tensor, "B h T d_k"]  # keys or values of T new positions
@@ -32,7 +33,9 @@ class Memory(NamedTuple):
 
     def select(self, rows: Rows) -> "Memory":
         """Of these sentences, in this order."""
-        mask = None if self.mask is None else self.mask.index_select(0, rows)
+        mask = None
+        if self.mask is not None:
+            mask = noted(self.mask.index_select(0, rows), note_of(self.mask))
         return Memory(self.vectors.index_select(0, rows), mask)
 
 

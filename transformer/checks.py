@@ -85,9 +85,15 @@ def check_tokens(tokens: Tensor, vocab_size: int, *, name: str) -> None:
     """Raises ValueError unless ``tokens`` is (B, length ≥ 1), of integers in [0, vocab_size).
 
     The smallest and the largest id come to the CPU in one copy: on a GPU the check waits for
-    whatever made the tokens, once. Where no values are to be had (``torch.compile``, which they
-    would cut in two, and fake tensors) only the shape is checked.
+    whatever made the tokens, once. Where no values are to be had only the shape is checked.
     """
+    check_ids(tokens, name=name)
+    if len(tokens) and has_values(tokens):  # of no sentence, aminmax would fail
+        check_range(*torch.stack(tokens.aminmax()).tolist(), vocab_size, name=name)
+
+
+def check_ids(tokens: Tensor, *, name: str) -> None:
+    """Raises ValueError unless ``tokens`` is (B, length ≥ 1), of integers."""
     if not isinstance(tokens, Tensor):
         raise TypeError(f"{name} must be a tensor of ids, got {type(tokens).__name__}")
     if tokens.dim() != 2:
@@ -97,9 +103,10 @@ def check_tokens(tokens: Tensor, vocab_size: int, *, name: str) -> None:
         raise ValueError(f"{name} must hold integer ids, got {tokens.dtype}; want int64 or int32")
     if tokens.size(1) == 0:
         raise ValueError(f"{name} must have at least one position, got {shape_text(tokens.shape)}")
-    if tokens.size(0) == 0 or not has_values(tokens):
-        return  # of no sentence, aminmax would fail
-    smallest, largest = torch.stack(tokens.aminmax()).tolist()
+
+
+def check_range(smallest: int, largest: int, vocab_size: int, *, name: str) -> None:
+    """Raises ValueError unless the ids between these two are in [0, vocab_size)."""
     if smallest < 0 or largest >= vocab_size:
         wrong = smallest if smallest < 0 else largest
         raise ValueError(f"{name} must hold ids from 0 to {vocab_size - 1}, got {wrong}")
@@ -109,10 +116,12 @@ def has_values(tensor: Tensor) -> bool:
     """Whether Python may look at the numbers: not while compiling, nor in a meta tensor.
 
     Nor in one of a class of its own, which may have none, as PyTorch's fake tensors, or have them
-    in another process, as its distributed ones.
+    in another process, as its distributed ones; nor in one that ``torch.func`` has wrapped, such as
+    the batch of ``vmap``, whose numbers are many at once.
     """
     ordinary = type(tensor) in (Tensor, nn.Parameter) and not tensor.is_meta
-    return ordinary and not torch.compiler.is_compiling()
+    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    return ordinary and not wrapped and not torch.compiler.is_compiling()
 
 
 def check_queries_and_keys(q: Tensor, k: Tensor, mask: Tensor | None) -> None:

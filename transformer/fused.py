@@ -8,6 +8,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from transformer.checks import check_queries_and_keys, check_values, has_values
+from transformer.masks import note_of
 
 
 def fused_attention(
@@ -18,7 +19,9 @@ def fused_attention(
 ) -> Float[Tensor, "*batch T d_v"]:
     """:func:`~transformer.attention.attention` without ever storing the (T, S) weights.
 
-    Dao et al. (2022); chapter 13. Arguments, result and errors are those of the reference.
+    Dao et al. (2022); chapter 13. Arguments, result and errors are those of the reference. PyTorch
+    has first derivatives of its kernels only: for second ones take the reference, or in a model
+    ``record_attention``, or ``torch.nn.attention.sdpa_kernel(SDPBackend.MATH)``.
     """
     check_queries_and_keys(q, k, mask)
     check_values(k, v)
@@ -27,16 +30,25 @@ def fused_attention(
 
 def fused_heads(
     q: Float[Tensor, "*batch T d_k"],
-    k: Float[Tensor, "*batch S d_k"],
-    v: Float[Tensor, "*batch S d_v"],
+    k: Float[Tensor, "*keys S d_k"],
+    v: Float[Tensor, "*keys S d_v"],
     mask: Bool[Tensor, "..."] | None = None,
     bias: Float[Tensor, "..."] | None = None,
 ) -> Float[Tensor, "*batch T d_v"]:
-    """:func:`fused_attention`, unchecked, with a ``bias`` that is added to the scaled scores."""
-    if mask is None:
+    """:func:`fused_attention`, unchecked, with a ``bias`` that is added to the scaled scores.
+
+    Of four axes (B, heads, length, d_k), the heads of k and v may be fewer, for groups of heads of
+    q. What is noted on the mask (:mod:`transformer.masks`) is believed.
+    """
+    note = None if mask is None else note_of(mask)
+    if mask is None or note == "full":
         return _kernel(q, k, v, bias)
+    if note == "causal" and bias is None and q.size(-2) == k.size(-2):
+        return _kernel(q, k, v, is_causal=True)
     mask = torch.atleast_2d(mask)  # the kernels want two axes, and the last one in full
     mask = mask.expand(*mask.shape[:-1], k.size(-2))
+    if note is not None:
+        return _kernel(q, k, v, _added(mask, bias))
     no_key = ~mask.any(dim=-1, keepdim=True)
     if _seen_to_be_empty(no_key):
         return _kernel(q, k, v, _added(mask, bias))
@@ -54,13 +66,22 @@ def _added(mask: Tensor, bias: Tensor | None) -> Tensor:
     return mask if bias is None else torch.where(mask, bias, -math.inf)
 
 
-def _kernel(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
+def _kernel(
+    q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None, *, is_causal: bool = False
+) -> Tensor:
     if q.device.type == "cpu" and q.itemsize < 4:  # a CPU's kernel is fast in float32 only
         with torch.autocast("cpu", enabled=False):
-            return _kernel(q.float(), k.float(), v.float(), mask).to(q.dtype)
+            q, k, v, dtype = q.float(), k.float(), v.float(), q.dtype
+            return _kernel(q, k, v, mask, is_causal=is_causal).to(dtype)
     if mask is not None and mask.is_floating_point():
         mask = mask.to(q.dtype)
-    return F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+    grouped = q.dim() == 4 and k.size(1) < q.size(1)
+    if grouped and mask is not None:  # no fast kernel takes both
+        k, v = (x.repeat_interleave(q.size(1) // k.size(1), dim=1) for x in (k, v))
+        grouped = False
+    return F.scaled_dot_product_attention(
+        q, k, v, attn_mask=mask, is_causal=is_causal, enable_gqa=grouped
+    )
 
 
 def fused_dropout(x: Float[Tensor, "*shape"], p: float) -> Float[Tensor, "*shape"]:

@@ -65,7 +65,7 @@ class FeedForward(nn.Module):
         d_model: int,
         d_ff: int,
         *,
-        activation: Activation = torch.relu_,  # in place: nothing else reads x W_1 + b_1
+        activation: Activation = torch.relu,
         bias: bool = True,
     ):
         super().__init__()
@@ -101,7 +101,7 @@ class GatedFeedForward(nn.Module):
 # The words of a configuration, and what they stand for.
 NORMS: Mapping[NormKind, type[LayerNorm | RMSNorm]] = {"layer": LayerNorm, "rms": RMSNorm}
 ACTIVATIONS: Mapping[FeedForwardKind, Activation] = {
-    "relu": torch.relu_,
+    "relu": torch.relu,
     "gelu": F.gelu,  # x Φ(x), exactly
     "gelu_tanh": partial(F.gelu, approximate="tanh"),  # GPT-2's
     "swiglu": F.silu,

@@ -1,8 +1,25 @@
-"""Who may attend to whom: boolean masks, True = may attend (chapter 4)."""
+"""Who may attend to whom: boolean masks, True = may attend (chapter 4).
+
+A model makes its masks once in a forward pass, and notes on them what it knows of them, so that no
+attention looks at them again: on a GPU a look is a wait. The notes:
+
+- ``"full"``: it holds no False, so that a kernel needs no mask;
+- ``"causal"``: it is ``causal_mask(T)``, which a kernel applies by itself;
+- ``"right"``: of a padding mask, padding stands only behind words, and each sentence has a word;
+- ``"keyed"``: every query has a key.
+
+A mask without a note may be any; what is computed from a mask has no note.
+"""
+
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
+
+from transformer.checks import check_ids, check_range, has_values
+
+Note = Literal["full", "causal", "right", "keyed"]
 
 
 def padding_mask(tokens: Int[Tensor, "B S"], pad_id: int | None = 0) -> Bool[Tensor, "B 1 1 S"]:
@@ -28,3 +45,50 @@ def causal_mask(T: int, *, device: torch.device | str | None = None) -> Bool[Ten
     if T < 0:
         raise ValueError(f"T must not be negative, got {T}")
     return torch.ones(T, T, dtype=torch.bool, device=device).tril()
+
+
+def checked_padding_mask(
+    tokens: Int[Tensor, "B S"], pad_id: int | None, vocab_size: int, *, name: str
+) -> Bool[Tensor, "B 1 1 S"]:
+    """The :func:`padding_mask` of ids that a model is given, with a note where there can be one.
+
+    Ids and padding are looked at together: a few numbers come to the CPU in one copy, the only one
+    for which a forward pass on a GPU waits. Where no values are to be had (``torch.compile``, which
+    they would cut in two, fake tensors, ``vmap``) only the shape is checked.
+
+    Raises ValueError, which calls the ids ``name``, unless they are (B, S ≥ 1), of ``vocab_size``.
+    """
+    check_ids(tokens, name=name)
+    mask = padding_mask(tokens, pad_id)
+    if pad_id is None:
+        noted(mask, "full")
+    if len(tokens) == 0 or not has_values(tokens):  # of no sentence, aminmax would fail
+        return mask
+    words = mask[:, 0, 0]
+    numbers = [*tokens.aminmax(), (words[:, 1:] <= words[:, :-1]).all(), words[:, 0].all()]
+    smallest, largest, words_first, first_is_word = torch.stack(numbers).tolist()
+    check_range(smallest, largest, vocab_size, name=name)
+    if pad_id is None or not smallest <= pad_id <= largest:
+        return noted(mask, "full")
+    return noted(mask, "right") if words_first and first_is_word else mask
+
+
+def decoder_mask(words: Bool[Tensor, "B 1 1 T"]) -> Bool[Tensor, "*B_1 T T"]:
+    """Position t may attend to the words among 0 … t.
+
+    Of sentences that are padded on the right it is the causal mask alone: words have no padding
+    before them, and what padding attends to is never read.
+    """
+    earlier = causal_mask(words.size(-1), device=words.device)
+    return noted(earlier, "causal") if note_of(words) in ("full", "right") else words & earlier
+
+
+def noted(mask: Tensor, note: Note | None) -> Tensor:
+    """The mask itself, with a note on it."""
+    mask.note = note  # type: ignore[attr-defined]
+    return mask
+
+
+def note_of(mask: Tensor) -> Note | None:
+    """What is noted on a mask."""
+    return getattr(mask, "note", None)

@@ -7,11 +7,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from transformer.cache import DecodingState, KeyValueCache, LayerCache, Memory, takes_cache
-from transformer.checks import check_positive, check_shape, check_tokens
+from transformer.checks import check_positive, check_shape
 from transformer.config import LayerConfig, TransformerConfig
 from transformer.embedding import Embedding
 from transformer.layers import FEED_FORWARDS, NORMS, Residual, initialise
-from transformer.masks import causal_mask, padding_mask
+from transformer.masks import checked_padding_mask, decoder_mask
 from transformer.multihead import MultiHeadAttention
 from transformer.positional import Positions
 
@@ -188,18 +188,16 @@ class Transformer(nn.Module):
 
     def encode(self, src: Int[Tensor, "B S"]) -> Memory:
         """One vector for each source token, in its context; and which of them are padding."""
-        self._check("src", src, self.config.src_vocab_size)
-        mask = padding_mask(src, self.config.pad_id)
+        mask = self._words("src", src, self.config.src_vocab_size)  # (B, 1, 1, S)
         return Memory(self.encoder(self.src_embedding(src), mask), mask)
 
     def decode(
         self, tgt: Int[Tensor, "B T"], memory: Memory
     ) -> Float[Tensor, "B T tgt_vocab_size"]:
         """Position t sees the tokens 0 … t of ``tgt`` and all of the memory but its padding."""
-        self._check("tgt", tgt, self.config.tgt_vocab_size)
+        words = self._words("tgt", tgt, self.config.tgt_vocab_size)  # (B, 1, 1, T)
         check_shape(memory.vectors, len(tgt), "S", self.config.d_model, name="memory")
-        tgt_mask = padding_mask(tgt, self.config.pad_id)  # (B, 1, 1, T)
-        tgt_mask = tgt_mask & causal_mask(tgt.size(1), device=tgt.device)  # (B, 1, T, T)
+        tgt_mask = decoder_mask(words)  # (B, 1, T, T), or (T, T) where that says it all
         return self.output(
             self.decoder(self.tgt_embedding(tgt), memory.vectors, tgt_mask, memory.mask)
         )
@@ -223,13 +221,15 @@ class Transformer(nn.Module):
         vectors, mask = state.memory
         return self.output(self.decoder(x, vectors, None, mask, state.caches))[:, 0]
 
-    def _check(self, name: str, tokens: Tensor, vocab_size: int) -> None:
-        check_tokens(tokens, vocab_size, name=name)
+    def _words(self, name: str, tokens: Tensor, vocab_size: int) -> Bool[Tensor, "B 1 1 length"]:
+        """The padding mask of ids that are checked."""
+        mask = checked_padding_mask(tokens, self.config.pad_id, vocab_size, name=name)
         if tokens.size(1) > self.config.max_len:
             raise ValueError(
                 f"{name} must be no longer than max_len = {self.config.max_len}, "
                 f"got {tokens.size(1)} tokens"
             )
+        return mask
 
 
 def last_norm(config: LayerConfig) -> nn.Module:

@@ -116,14 +116,14 @@ class MultiHeadAttention(nn.Module):
         self, q: Queries, k: Keys, v: Keys, mask: Tensor | None, bias: Tensor | None = None
     ) -> Queries:
         """Every head at once: the fused kernel, or the reference where weights are wanted."""
-        if self.n_key_heads < self.n_heads:
-            # each head of keys and values once for every head of queries in its group
-            group = self.n_heads // self.n_key_heads
-            k, v = (x.repeat_interleave(group, dim=1) for x in (k, v))  # (B, h, S, d_k)
         if self.record is None:
             return fused_heads(q, k, v, mask, bias)
         # Somebody watches. The fused kernel never stores the (T, S) weights, so that they are
         # computed here in the plain way, which gives the same result more slowly.
+        if self.n_key_heads < self.n_heads:
+            # each head of keys and values once for every head of queries in its group
+            group = self.n_heads // self.n_key_heads
+            k, v = (x.repeat_interleave(group, dim=1) for x in (k, v))  # (B, h, S, d_k)
         if bias is None:
             weights = attention_weights(q, k, mask)
         else:

@@ -80,8 +80,8 @@ class AddedPositions(Positions):
         """
         check_width(x, self.table.size(1), name="x")
         if isinstance(start, Tensor):
-            return x + F.embedding(start, self.table)  # a row for each token
-        return x + _rows(self.table, start, x.size(1))
+            return x + F.embedding(start, self.table).to(x.dtype)  # a row for each token
+        return x + _rows(self.table, start, x.size(1)).to(x.dtype)
 
 
 class SinusoidalPositions(AddedPositions):

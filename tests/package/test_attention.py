@@ -12,6 +12,7 @@ from torch.testing import assert_close
 from tests.package.oracles import attention_by_loops
 from transformer.attention import attention, attention_weights
 from transformer.fused import fused_attention, fused_heads
+from transformer.masks import causal_mask, noted
 
 BOTH = pytest.mark.parametrize("attend", [attention, fused_attention])
 B, H, T, S, D_K, D_V = 2, 3, 4, 5, 6, 7  # all different, so that no swapped axis goes unseen
@@ -142,9 +143,9 @@ def test_the_kernel_for_equal_widths_sees_every_mask(shape):
 def test_fused_is_fused_and_no_kernel_meets_a_row_without_keys(monkeypatch):
     calls = []
 
-    def kernel(*inputs, attn_mask=None):
+    def kernel(*inputs, attn_mask=None, **words):
         calls.append(attn_mask)
-        return sdpa(*inputs, attn_mask=attn_mask)
+        return sdpa(*inputs, attn_mask=attn_mask, **words)
 
     sdpa = F.scaled_dot_product_attention
     monkeypatch.setattr(F, "scaled_dot_product_attention", kernel)
@@ -160,9 +161,9 @@ def test_fused_is_fused_and_no_kernel_meets_a_row_without_keys(monkeypatch):
 def test_a_cpu_computes_half_precision_in_float32_and_nothing_else_anew(dtype, monkeypatch):
     seen = []
 
-    def kernel(q, k, v, attn_mask=None):
+    def kernel(q, k, v, attn_mask=None, **words):
         seen.append([t.dtype for t in (q, k, v, attn_mask) if t is not None])
-        return sdpa(q, k, v, attn_mask=attn_mask)
+        return sdpa(q, k, v, attn_mask=attn_mask, **words)
 
     sdpa = F.scaled_dot_product_attention
     monkeypatch.setattr(F, "scaled_dot_product_attention", kernel)
@@ -173,6 +174,48 @@ def test_a_cpu_computes_half_precision_in_float32_and_nothing_else_anew(dtype, m
     assert seen == [[wanted] * 3 + [torch.bool], [wanted] * 4]
     exact = sdpa(*(t.float() for t in inputs)) if dtype.itemsize < 4 else sdpa(*inputs)
     assert torch.equal(fused_heads(*inputs), exact.to(dtype))
+
+
+NOTED = {  # a note → a mask that it is true of, and what the kernel is given
+    "full": (torch.ones(B, 1, 1, T, dtype=torch.bool), {"attn_mask": False, "is_causal": False}),
+    "causal": (causal_mask(T), {"attn_mask": False, "is_causal": True}),
+    "right": (
+        (torch.arange(T) < torch.tensor([1, T])[:, None])[:, None, None],
+        {"attn_mask": True, "is_causal": False},
+    ),
+    "keyed": (torch.eye(T, dtype=torch.bool), {"attn_mask": True, "is_causal": False}),
+}
+
+
+@pytest.mark.parametrize("n_key_heads", [H, 1])
+@pytest.mark.parametrize("biased", [False, True])
+@pytest.mark.parametrize("note", NOTED)
+def test_a_note_spares_the_kernel_a_mask_and_changes_no_number(
+    note, biased, n_key_heads, monkeypatch
+):
+    g = torch.Generator().manual_seed(5)
+    q = torch.randn(B, H, T, 8, generator=g, dtype=torch.float64)
+    k, v = torch.randn(2, B, n_key_heads, T, 8, generator=g, dtype=torch.float64)
+    bias = torch.randn(H, T, T, generator=g, dtype=torch.float64) if biased else None
+    mask, wanted = NOTED[note]
+    whole = [x.expand(-1, H, -1, -1) for x in (k, v)]
+    plain = fused_heads(q, *whole, mask.clone(), bias)
+    calls = []
+
+    def kernel(*inputs, attn_mask, is_causal, enable_gqa):
+        calls.append({"attn_mask": attn_mask is not None, "is_causal": is_causal})
+        return sdpa(*inputs, attn_mask=attn_mask, is_causal=is_causal, enable_gqa=enable_gqa)
+
+    sdpa = F.scaled_dot_product_attention
+    monkeypatch.setattr(F, "scaled_dot_product_attention", kernel)
+    assert_close(fused_heads(q, k, v, noted(mask.clone(), note), bias), plain, rtol=0, atol=1e-12)
+    assert calls == [{"attn_mask": True, "is_causal": False} if biased else wanted]
+
+
+def test_a_causal_note_is_of_as_many_queries_as_keys():
+    q, k, v = torch.randn(1, 1, 1, 8), torch.randn(1, 1, 5, 8), torch.randn(1, 1, 5, 8)
+    mask = noted(causal_mask(1), "causal")  # (1, 1), which broadcasts over all keys
+    assert_close(fused_heads(q, k, v, mask), fused_heads(q, k, v))
 
 
 BIASES = [(T, S), (H, T, S), (H, 1, S), (B, 1, T, S)]

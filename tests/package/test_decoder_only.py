@@ -270,3 +270,13 @@ def test_every_part_drops_out_and_all_attention_is_the_packages():
     rates = [m.p for m in made.modules() if type(m).__name__ == "Dropout"]
     assert rates == [0.25] * (1 + 2 * 2)  # the embedding, two sub-layers in two blocks
     assert sum(isinstance(m, MultiHeadAttention) for m in made.modules()) == 2
+
+
+def test_prompts_padded_on_the_right_are_refused():
+    """Behind padding, what is written would follow nothing; positions would count it."""
+    made, right = model("modern"), torch.tensor([[7, 8, 9], [6, 5, 0]])
+    message = "src must be padded on the left, .* got the padding id 0 behind a word"
+    for use_cache in (True, False):
+        with pytest.raises(ValueError, match=message):
+            greedy_decode(made, right, bos_id=1, eos_id=2, max_len=2, use_cache=use_cache)
+    made(right)  # to read a text is another matter

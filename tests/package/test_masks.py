@@ -1,8 +1,17 @@
+import itertools
+
 import pytest
 import torch
 
 from transformer.attention import attention_weights
-from transformer.masks import causal_mask, padding_mask
+from transformer.masks import (
+    causal_mask,
+    checked_padding_mask,
+    decoder_mask,
+    note_of,
+    noted,
+    padding_mask,
+)
 
 
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
@@ -58,3 +67,33 @@ def test_tokens_that_are_no_tokens_are_refused(tokens, message, unchecked):
 def test_a_negative_length_is_refused():
     with pytest.raises(ValueError, match="T must not be negative, got -1"):
         causal_mask(-1)
+
+
+@pytest.mark.parametrize("pad_id", [0, 1, 2, None])
+def test_what_is_noted_of_ids_is_true_of_them(pad_id):
+    rows = list(itertools.product(range(3), repeat=3))
+    for batch in itertools.product(rows, repeat=2):  # every two sentences of three ids
+        tokens = torch.tensor(batch)
+        mask = checked_padding_mask(tokens, pad_id, 3, name="src")
+        assert torch.equal(mask, padding_mask(tokens, pad_id))
+        words, together = mask[:, 0, 0], decoder_mask(mask)
+        on_the_right = bool((words.sort(descending=True).values == words).all())
+        if note_of(mask) == "full":
+            assert words.all()
+        assert (note_of(mask) in ("full", "right")) is (on_the_right and bool(words[:, 0].all()))
+        if note_of(together) is None:
+            assert torch.equal(together, words[:, None, None] & causal_mask(3))
+        else:
+            assert note_of(together) == "causal"
+            assert torch.equal(together, causal_mask(3))
+            seen = (words[:, None, None] & together)[words[:, None]]
+            assert torch.equal(seen, together.expand(2, 1, 3, 3)[words[:, None]])
+
+
+def test_a_batch_without_padding_needs_no_mask():
+    assert note_of(checked_padding_mask(torch.tensor([[3, 4]]), 0, 9, name="src")) == "full"
+
+
+def test_what_is_made_of_a_mask_has_no_note():
+    mask = noted(causal_mask(3), "causal")
+    assert [note_of(x) for x in (~mask, mask[:2], mask & mask, mask.clone())] == [None] * 4

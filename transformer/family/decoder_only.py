@@ -3,15 +3,17 @@
 from collections.abc import Sequence
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
 from transformer.cache import Caches, KeyValueCache, Rows, takes_cache
-from transformer.checks import check_positive
+from transformer.checks import check_positive, has_values
 from transformer.family.config import FamilyConfig
 from transformer.family.stack import Stack
 from transformer.layers import initialise
-from transformer.masks import causal_mask, padding_mask
+from transformer.masks import decoder_mask, note_of, noted, padding_mask
+from transformer.positional import Start
 
 
 class DecoderOnly(Stack):
@@ -44,21 +46,25 @@ class DecoderOnly(Stack):
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T vocab_size"]:
         """Raises ValueError for ids outside the vocabulary and lengths past ``max_len``."""
-        self.check(tokens)
-        return self.read(tokens)
+        return self.read(tokens, self.words(tokens))
 
     def read(
-        self, tokens: Int[Tensor, "B T"], caches: Sequence[KeyValueCache] | None = None
+        self,
+        tokens: Int[Tensor, "B T"],
+        words: Bool[Tensor, "B 1 1 T"],
+        caches: Sequence[KeyValueCache] | None = None,
     ) -> Float[Tensor, "B T vocab_size"]:
-        """The logits after each token, unchecked; ``caches``, if any, are empty and keep them."""
-        words = padding_mask(tokens, self.pad_id)  # (B, 1, 1, T)
-        # the first word of each text stands at position 0, however much padding is before it
-        where = (words[:, 0, 0].long().cumsum(dim=-1) - 1).clamp(min=0)  # (B, T)
-        mask = words & causal_mask(tokens.size(1), device=tokens.device)  # (B, 1, T, T)
-        return self.output(self.run(self.embedding(tokens, where), mask, caches))
+        """The logits after each token, of which some are words; ``caches``, if any, are empty."""
+        where: Start = 0
+        if note_of(words) not in ("full", "right"):
+            # the first word of each text stands at position 0, however much padding is before it
+            where = (words[:, 0, 0].long().cumsum(dim=-1) - 1).clamp(min=0)  # (B, T)
+        return self.output(self.run(self.embedding(tokens, where), decoder_mask(words), caches))
 
     def encode(self, src: Int[Tensor, "B P"]) -> "Written":
         """The prompts, as what decoding without a cache reads anew at each step."""
+        if src.size(1):
+            self._prompt(src)
         return Written(src)
 
     def decode(self, tgt: Int[Tensor, "B T"], memory: "Written") -> Float[Tensor, "B T vocab_size"]:
@@ -74,10 +80,11 @@ class DecoderOnly(Stack):
                 f"the prompt and max_len together must be at most {self.max_len}, got {length}"
             )
         caches = [KeyValueCache(length) for _ in self.blocks]
-        if src.size(1):
-            self.check(src, "src")
-            self.read(src, caches)
-        return Prompted(padding_mask(src, self.pad_id), caches)
+        if not src.size(1):
+            return Prompted(noted(padding_mask(src), "full"), caches)
+        words = self._prompt(src)
+        self.read(src, words, caches)
+        return Prompted(words, caches)
 
     def decode_next(
         self, tokens: Int[Tensor, " B"], state: "Prompted"
@@ -86,10 +93,20 @@ class DecoderOnly(Stack):
 
         The tokens are not checked: they are what the last step's logits chose.
         """
-        where = state.words.sum(dim=-1)[:, 0]  # (B, 1): after the words, padding not counted
-        state.words = torch.cat([state.words, state.words.new_ones(len(tokens), 1, 1, 1)], dim=-1)
-        x = self.embedding(tokens[:, None], where)
-        return self.output(self.run(x, state.words, state.caches))[:, 0]
+        x = self.embedding(tokens[:, None], state.where())
+        return self.output(self.run(x, state.mask(), state.caches))[:, 0]
+
+    def _prompt(self, src: Tensor) -> Bool[Tensor, "B 1 1 P"]:
+        """Which tokens of prompts are words; ValueError where padding stands behind one."""
+        words = self.words(src, "src")
+        if note_of(words) != "full" and has_values(src):
+            ends = words[:, 0, 0]
+            if (ends[:, 1:] < ends[:, :-1]).any():
+                raise ValueError(
+                    f"src must be padded on the left, for what is written follows the prompt; got "
+                    f"the padding id {self.pad_id} behind a word"
+                )
+        return words
 
 
 class Written:
@@ -108,9 +125,24 @@ class Prompted(Caches):
 
     def __init__(self, words: Bool[Tensor, "B 1 1 P"], caches: Sequence[KeyValueCache]):
         super().__init__(caches)
-        self.words = words
+        self.words: Bool[Tensor, "B 1 1 room"] | None = None  # None: all are words
+        if note_of(words) != "full":
+            self.n_padding = (~words).sum(dim=-1)[:, 0]  # (B, 1)
+            room = caches[0].max_len - words.size(-1)
+            self.words = F.pad(words, (0, room), value=True)  # what is written is a word
+
+    def where(self) -> Start:
+        """The position of the next token of each text: padding is not counted."""
+        return self.length if self.words is None else self.length - self.n_padding
+
+    def mask(self) -> Bool[Tensor, "B 1 1 S"] | None:
+        """What the next token may attend to, itself included."""
+        if self.words is None:
+            return None
+        return noted(self.words.narrow(-1, 0, self.length + 1), "keyed")
 
     def select(self, rows: Rows) -> None:
         """Keeps these texts, in this order."""
         super().select(rows)
-        self.words = self.words[rows]
+        if self.words is not None:
+            self.words, self.n_padding = self.words[rows], self.n_padding[rows]

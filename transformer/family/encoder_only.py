@@ -8,7 +8,6 @@ from transformer.checks import check_positive, check_tokens
 from transformer.family.config import FamilyConfig
 from transformer.family.stack import Stack
 from transformer.layers import ACTIVATIONS, NORMS, initialise
-from transformer.masks import padding_mask
 
 
 class MaskedWordHead(nn.Module):
@@ -77,7 +76,7 @@ class EncoderOnly(Stack):
         Raises ValueError for ids outside the vocabulary, lengths past ``max_len``, and types of a
         model that has none or not as many.
         """
-        self.check(tokens)
+        words = self.words(tokens)
         if types is not None:
             if not self.config.n_token_types:
                 raise ValueError("types must be None in a model without token types, got a tensor")
@@ -85,4 +84,4 @@ class EncoderOnly(Stack):
             if types.shape != tokens.shape:
                 wanted, got = tuple(tokens.shape), tuple(types.shape)
                 raise ValueError(f"types must have the shape of tokens, {wanted}, got {got}")
-        return self.run(self.embedding(tokens, types=types), padding_mask(tokens, self.pad_id))
+        return self.run(self.embedding(tokens, types=types), words)

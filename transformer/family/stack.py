@@ -8,10 +8,10 @@ from jaxtyping import Bool, Float
 from torch import Tensor, nn
 
 from transformer.cache import KeyValueCache
-from transformer.checks import check_tokens
 from transformer.embedding import Embedding
 from transformer.family.config import FamilyConfig
 from transformer.layers import NORMS, initialise
+from transformer.masks import checked_padding_mask
 from transformer.model import EncoderLayer, last_norm
 
 
@@ -63,11 +63,12 @@ class Stack(nn.Module):
             x = block(x, mask)
         return self.norm(x)
 
-    def check(self, tokens: Tensor, name: str = "tokens") -> None:
-        """Raises ValueError for ids outside the vocabulary and lengths past ``max_len``."""
-        check_tokens(tokens, self.config.vocab_size, name=name)
+    def words(self, tokens: Tensor, name: str = "tokens") -> Bool[Tensor, "B 1 1 T"]:
+        """The padding mask. ValueError for ids outside the vocabulary, lengths past ``max_len``."""
+        mask = checked_padding_mask(tokens, self.pad_id, self.config.vocab_size, name=name)
         if tokens.size(1) > self.config.max_len:
             raise ValueError(
                 f"{name} must be no longer than max_len = {self.config.max_len}, "
                 f"got {tokens.size(1)} tokens"
             )
+        return mask
