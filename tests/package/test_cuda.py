@@ -234,9 +234,11 @@ def test_a_mask_or_a_prompt_on_the_cpu_is_found(monkeypatch):
         model.decode(tgt, memory._replace(mask=memory.mask.cpu()))
     with pytest.raises(RuntimeError, match="device"):
         model(SRC, tgt)
-    monkeypatch.setattr("transformer.model.causal_mask", lambda T, device: causal_mask(T))
-    with pytest.raises(RuntimeError, match="device"):
-        model(src, tgt)
+    tgt[:, 0] = 0  # padding in front, of which a causal kernel knows nothing
+    with monkeypatch.context() as patch:
+        patch.setattr("transformer.masks.causal_mask", lambda T, device: causal_mask(T))
+        with pytest.raises(RuntimeError, match="device"):
+            model(src, tgt)
     language_model, prompt = DecoderOnly(CONFIGS["modern"]).to(GPU), prompts().to(GPU)
     state = language_model.start_decoding(prompt, max_len=3)
     state.words = state.words.cpu()
