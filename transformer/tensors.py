@@ -74,10 +74,11 @@ def read_tensors(file: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return stored
 
 
-def check_finite(tensor: Tensor, name: str, source: str | Path) -> None:
+def check_finite(tensor: Any, name: str, source: str | Path) -> None:
     """Raises ValueError unless a tensor of ``source`` holds floating-point numbers, all finite."""
-    if tensor.dtype not in _FLOATS:
-        raise ValueError(f"{source} must hold floating-point numbers, got {tensor.dtype} in {name}")
+    got = tensor.dtype if isinstance(tensor, Tensor) else type(tensor)
+    if got not in _FLOATS:
+        raise ValueError(f"{source} must hold floating-point numbers, got {got} in {name}")
     if not tensor.isfinite().all():
         raise ValueError(f"{source} must hold finite numbers, got others in {name}")
 
