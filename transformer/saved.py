@@ -68,6 +68,8 @@ class Pretrained:
             except errors.HFValidationError as error:
                 wanted = "a folder or what a model is called on the Hub"
                 raise ValueError(f"name must be {wanted}, got {name!r}") from error
+            except OSError as error:
+                raise OSError(f"{name} could not be fetched: {error}") from error
             folder = Path(fetched)
         model = load_model(folder, device=device)
         if type(model) is not cls:

@@ -374,7 +374,9 @@ WRONG_TYPES = [
 ]
 
 
-@pytest.mark.parametrize(("make", "load", "name", "value", "message"), WRONG_TYPES)
+@pytest.mark.parametrize(
+    ("make", "load", "name", "value", "message"), WRONG_TYPES, ids=[case[2] for case in WRONG_TYPES]
+)
 def test_a_value_of_another_type_is_refused_by_their_name(
     hf, make, load, name, value, message, tmp_path
 ):
