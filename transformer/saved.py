@@ -9,27 +9,23 @@ Checkpoints, from which a training goes on, are in ``transformer.training.checkp
 import json
 import os
 import tempfile
-from collections.abc import Mapping
-from dataclasses import MISSING, asdict, fields
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, fields
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar, cast, get_type_hints
+from typing import Any, TypeVar, cast, get_type_hints
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from transformer.files import flush
 from transformer.tensors import (
+    check_like,
     copy_tensors,
     named_tensors,
     open_tensors,
-    read_tensors,
     save_tensors,
 )
-
-if TYPE_CHECKING:
-    from transformer.family import DecoderOnly, EncoderOnly
-    from transformer.model import Transformer
 
 FORMAT = "transformer.saved 1"
 _CONFIG, _WEIGHTS = "config.json", "model.safetensors"
@@ -47,6 +43,8 @@ class Pretrained:
 
     Only weights in safetensors are fetched, and never a pickle.
     """
+
+    config: Any
 
     @classmethod
     def from_pretrained(
@@ -78,7 +76,7 @@ class Pretrained:
 
     def save_pretrained(self, folder: str | Path) -> Path:
         """The same as :func:`save_model`."""
-        return save_model(cast(Any, self), folder)
+        return save_model(self, folder)
 
     def push_to_hub(
         self, repo_id: str, *, private: bool | None = None, token: str | None = None, **commit: Any
@@ -96,7 +94,7 @@ class Pretrained:
             return api.upload_folder(repo_id=repo_id, folder_path=folder, **commit)
 
 
-def save_model(model: "Transformer | DecoderOnly | EncoderOnly", folder: str | Path) -> Path:
+def save_model(model: Pretrained, folder: str | Path) -> Path:
     """Writes a model with its configuration into ``folder``, whole or not at all; chapter 9.
 
     A model that was saved there before is replaced. Returns the folder, for ``load_model``.
@@ -118,7 +116,7 @@ def save_model(model: "Transformer | DecoderOnly | EncoderOnly", folder: str | P
             new, old = Path(beside) / "new", Path(beside) / "old"
             new.mkdir()
             (new / _CONFIG).write_text(json.dumps(about, indent=1), encoding="utf-8")
-            save_tensors(named_tensors(model), new / _WEIGHTS)
+            save_tensors(named_tensors(cast(nn.Module, model)), new / _WEIGHTS)
             for file in new.iterdir():
                 flush(file)
             try:
@@ -147,49 +145,33 @@ def load_model(folder: str | Path, *, device: torch.device | str = "cpu") -> Any
     about = read_json(file, FORMAT, "a model that save_model wrote", model=str, config=dict)
     if about["model"] not in _HOMES:
         raise ValueError(f"{file} must name one of {tuple(_HOMES)}, got {about['model']!r}")
-    model = make_model(about["model"], about["config"], Path(folder) / _WEIGHTS)
+    make, weights = _class_of(about["model"]), Path(folder) / _WEIGHTS
+    try:
+        config = get_type_hints(make.__init__)["config"](**about["config"])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{file} holds no {about['model']}: {error}") from error
+    model = make_model(make, config, open_tensors(weights), weights)
     return model.to(device).eval()
 
 
-def make_model(kind: str, config: Mapping[str, Any], weights: Path) -> Any:
-    """A model of the class named ``kind``, with the numbers of the file ``weights``.
-
-    Its sizes are held against the file before it is made.
+def make_model(
+    make: Callable[[Any], nn.Module], config: Any, stored: Mapping[str, Tensor], file: Path
+) -> Any:
+    """``make(config)`` with the numbers ``stored`` in ``file``, held against them before it is.
 
     Raises ValueError, which names the file, where they do not fit.
     """
-    make = _class_of(kind)
-    kind_of_config = get_type_hints(make.__init__)["config"]
-    try:
-        made = kind_of_config(**check_fields(kind_of_config, config))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{weights.parent} holds no {kind}: {error}") from error
-    stored = open_tensors(weights)
-    n_layers = sum(getattr(made, f.name) for f in fields(made) if f.name.endswith("layers"))
+    n_layers = sum(getattr(config, f.name) for f in fields(config) if f.name.endswith("layers"))
     if n_layers > len(stored):  # of which even an outline would take long
-        raise ValueError(f"{weights} is of another model: it has no tensors of {n_layers} layers")
+        raise ValueError(f"{file} is of another model: it has no tensors of {n_layers} layers")
     types = {tensor.dtype for tensor in stored.values() if tensor.is_floating_point()}
     dtype = types.pop() if len(types) == 1 else torch.get_default_dtype()
     with torch.device("meta"):
-        outline = make(made).to(dtype)
-    tensors = read_tensors(weights, named_tensors(outline))
-    model = make(made).to(dtype)
-    copy_tensors(tensors, model)
+        outline = make(config).to(dtype)
+    check_like(stored, named_tensors(outline), file)
+    model = make(config).to(dtype)
+    copy_tensors(stored, model)
     return model
-
-
-def check_fields(kind: type, values: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields of a dataclass with the defaults of those that are younger than ``values``.
-
-    Raises ValueError, which names them, for fields that ``kind`` does not have or that it wants.
-    """
-    defaults = {f.name: f.default for f in fields(kind) if f.default is not MISSING}
-    names = {f.name for f in fields(kind)}
-    if unknown := sorted(values.keys() - names):
-        raise ValueError(f"{kind.__name__} has no field {', '.join(unknown)}")
-    if missing := sorted(names - values.keys() - defaults.keys()):
-        raise ValueError(f"{kind.__name__} must have a value of {', '.join(missing)}")
-    return defaults | dict(values)
 
 
 def read_json(file: Path, form: str | None, what: str, **kinds: type) -> dict[str, Any]:
@@ -224,6 +206,7 @@ def _is_ours(folder: Path) -> bool:
     if names != {_CONFIG, _WEIGHTS}:
         return not names
     try:
-        return bool(read_json(folder / _CONFIG, FORMAT, "ours"))
+        read_json(folder / _CONFIG, FORMAT, "ours")
     except ValueError:
         return False
+    return True

@@ -63,6 +63,12 @@ def read_tensors(file: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
     Raises ValueError as ``open_tensors`` does, for others, and for a number that is not finite.
     """
     stored = open_tensors(file)
+    check_like(stored, like, file)
+    return stored
+
+
+def check_like(stored: Mapping[str, Tensor], like: Mapping[str, Tensor], file: Path) -> None:
+    """Raises ValueError unless what ``file`` holds is like the tensors of a model, and finite."""
     shapes = [{n: shape_text(t.shape) for n, t in ts.items()} for ts in (stored, like)]
     types = [{n: f"{t.dtype}"[6:] for n, t in ts.items()} for ts in (stored, like)]  # no "torch."
     for got, wanted in (shapes, types):
@@ -71,7 +77,6 @@ def read_tensors(file: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
     for name, tensor in stored.items():
         if tensor.is_floating_point():
             check_finite(tensor, name, file)
-    return stored
 
 
 def check_finite(tensor: Any, name: str, source: str | Path) -> None:
