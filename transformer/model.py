@@ -14,6 +14,7 @@ from transformer.layers import FEED_FORWARDS, NORMS, Residual, initialise
 from transformer.masks import checked_padding_mask, decoder_mask
 from transformer.multihead import MultiHeadAttention
 from transformer.positional import Positions
+from transformer.saved import Pretrained
 
 
 class EncoderLayer(nn.Module):
@@ -143,7 +144,7 @@ class Decoder(nn.Module):
         return self.norm(x)
 
 
-class Transformer(nn.Module):
+class Transformer(nn.Module, Pretrained):
     """The encoder-decoder of Vaswani et al. (2017), Figure 1; chapter 8.
 
     ``model(src, tgt)`` gives the logits of the token after each of ``tgt``. Tokens are ids; those

@@ -13,13 +13,15 @@ import torch
 from torch import Tensor, nn
 
 from transformer.checks import check_positive
+from transformer.config import TransformerConfig
 from transformer.files import remove, whole_folder
 from transformer.model import Transformer
-from transformer.saved import check_fields, make_model, read_json
+from transformer.saved import make_model, read_json
 from transformer.tensors import (
     copy_tensors,
     difference,
     named_tensors,
+    open_tensors,
     read_tensors,
     save_tensors,
 )
@@ -143,8 +145,8 @@ def check_config(path: Path, model: nn.Module) -> None:
     if stored is not None and own is not None:
         kind: Any = type(model.config)
         try:  # a field may be younger than the checkpoint
-            stored = check_fields(kind, stored)
-        except ValueError as error:
+            stored = asdict(kind(**stored))
+        except (TypeError, ValueError) as error:
             raise ValueError(f"{path} is of another model: {error}") from error
     if stored != own:
         raise ValueError(f"{path} is of another model: {difference(stored or {}, own or {})}")
@@ -156,7 +158,12 @@ def load_transformer(path: str | Path, *, device: torch.device | str = "cpu") ->
     config = _read_about(path)["config"]
     if config is None:
         raise ValueError(f"{path} holds no Transformer: it was saved without a config")
-    return make_model("Transformer", config, path / _FILES[0]).to(device).eval()
+    file = path / _FILES[0]
+    try:
+        made = TransformerConfig(**config)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path} holds no Transformer: {error}") from error
+    return make_model(Transformer, made, open_tensors(file), file).to(device).eval()
 
 
 def average_checkpoints(

@@ -6,7 +6,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from transformer.tensors import layout, read_tensors
+from transformer.tensors import open_tensors, read_tensors
 
 _KEYS = ("step", "exp_avg", "exp_avg_sq")  # Kingma and Ba (2015), Algorithm 1: t, m and v
 _MOST_STEPS = 2**24  # Adam counts them in float32, which has no whole number after this one
@@ -27,7 +27,7 @@ def read_moments(file: Path, model: nn.Module) -> dict[str, Tensor]:
     Raises ValueError, which names the file and the tensor, for moments of another model, and for
     those that no Adam can have: not finite, negative mean squares, half a step.
     """
-    moved = {name.rpartition(":")[0] for name in layout(file)}
+    moved = {name.rpartition(":")[0] for name in open_tensors(file)}
     like: dict[str, Tensor] = {}
     for name, p in model.named_parameters():
         if name in moved:
