@@ -253,11 +253,15 @@ WANTED = asdict(TransformerConfig.tiny(11, 13, **SIZES))
             "config.json holds no Transformer: d_model must be a multiple",
         ),
         (
+            {"config": {"src_vocab_size": 11, "tgt_vocab_size": 13, "max_len": 10**12}},
+            "holds no Transformer: max_len must be at most 100,000,000",
+        ),
+        (
             {"config": WANTED | {"d_model": "8"}},
             r"config.json holds no Transformer: (.|\n)*'?d_model",
         ),
-        ({"config": WANTED | {"n_encoder_layers": 10**9}}, "no tensors of 1000000002 layers"),
-        ({"config": WANTED | {"tgt_vocab_size": 10**12}}, r"another model: output.weight is \(13,"),
+        ({"config": WANTED | {"n_encoder_layers": 10**7}}, "no tensors of 10000002 layers"),
+        ({"config": WANTED | {"tgt_vocab_size": 10**9}}, r"another model: output.weight is \(13,"),
     ],
 )
 def test_what_save_model_did_not_write_is_refused_by_name(saved, about, message):
