@@ -106,8 +106,11 @@ def test_another_encoding_is_that_of_a_file_not_of_a_line(read, encoding, mark, 
     for text in ("ein Hund\r\nzwei\r\n", "猫\n犬\n"):
         with pytest.raises(ValueError, match=message):
             read((mark + text).encode(encoding), "a dog\ntwo\n", pack=pack, on_bad=on_bad)
-    with pytest.raises(ValueError, match="line 2 looks like UTF-16"):
-        read("a\nb\0\n", "c\nd\n", pack=pack, on_bad=on_bad)
+    for data in (b"a\nb\0\n", b"a" * 3 * LONGEST_LINE + b"\nb\0\n"):
+        with pytest.raises(ValueError, match="line 2 looks like UTF-16"):
+            read(data, "c\nd\n", pack=pack, on_bad=on_bad)
+    with pytest.raises(ValueError, match="line 1 looks like UTF-16"):  # by its mark alone
+        read("上海".encode("utf-16"), "Shang\nhai", pack=pack, on_bad=on_bad)
 
 
 def test_what_was_skipped_is_counted_by_reason(read):
