@@ -13,6 +13,7 @@ from sacrebleu.metrics import BLEU, CHRF
 from safetensors.torch import load_file
 
 from tests.package.checkpoint_files import change_about, change_tensor
+from tests.package.odd_lines import odd_lines
 from tests.package.test_command_line import refused
 from transformer.commands import main
 from transformer.commands.evaluate import measure
@@ -22,11 +23,12 @@ from transformer.commands.translate import read_sentences
 from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches, pad
 from transformer.data.parallel import encode_pairs
-from transformer.data.text import Vocabulary
+from transformer.data.text import BytePairEncoding, Vocabulary
 from transformer.data.tokens import BOS_ID, EOS_ID
 from transformer.decoding import beam_search, search
 from transformer.decoding import translate as translate_module
 from transformer.decoding.translate import translate
+from transformer.metrics import bleu
 from transformer.model import Transformer
 from transformer.training import evaluate_loss
 from transformer.training.checkpoint import checkpoints, load_transformer
@@ -134,6 +136,12 @@ def test_bad_input_is_refused(sentences, options, message, model):
         translate(sentences, model, *TOKENIZERS, **options)
 
 
+def test_a_sentence_without_a_word_stays_without_one(run):
+    loaded = RunFolder(run).load()
+    empty = ["", " ", "\t", "\n", "\xa0", "\u2028", "\x00", "\ufeff", "\u200b \x1a"]
+    assert translate(empty, loaded.model, *loaded.tokenizers) == [""] * len(empty)
+
+
 # python -m transformer translate
 
 LINES = ["the cat sleeps", "a dog", "the black dog sees a cat", "we like him", "they eat", "I am"]
@@ -182,20 +190,17 @@ def test_each_line_is_translated_in_its_place(translated):
     assert translated(b"") == ""
 
 
+def read(data, run):
+    return list(read_sentences(io.BytesIO(data).readline, run))
+
+
 @pytest.mark.parametrize(
-    "dressed", [b"\xef\xbb\xbfa Dog", b"a Dog\r\n", b"a\x00Dog\n", b"a\rDog", b"\ta Dog \x1f"]
+    "dressed", [b"\xef\xbb\xbfa Dog\n", b"a Dog\r\n", b"a\x01Dog\n", b"a\rDog\n", b"\ta Dog \x1f\n"]
 )
 def test_marks_and_control_characters_are_no_text(run, dressed):
     loaded = RunFolder(run).load()
-    assert list(read_sentences([dressed, dressed], loaded)) == ["a Dog", "a Dog"]
-    assert list(read_sentences([dressed], loaded._replace(lowercase=True))) == ["a dog"]
-
-
-def test_a_line_stays_a_line_whatever_the_model_writes(translated, monkeypatch):
-    monkeypatch.setattr(
-        "transformer.commands.translate.translate", lambda lines, *rest, **options: ["A\nB"]
-    )
-    assert translated(b"a dog\n") == "A B\n"
+    assert read(dressed * 2, loaded) == ["a Dog", "a Dog"]
+    assert read(dressed, loaded._replace(lowercase=True)) == ["a dog"]
 
 
 @pytest.mark.parametrize(
@@ -221,9 +226,9 @@ def test_the_longest_line_leaves_room_for_its_end(run):
     loaded = RunFolder(run).load()
     longest = "7" * (64 - len(loaded.tokenizers[0].encode("7")))
     assert len(loaded.tokenizers[0].encode(longest)) == 63
-    assert list(read_sentences([longest.encode()], loaded)) == [longest]
+    assert read(longest.encode(), loaded) == [longest]
     with pytest.raises(ValueError, match="must have no more than 64 tokens, got 65"):
-        list(read_sentences([f"{longest}7".encode()], loaded))
+        read(f"{longest}7".encode(), loaded)
 
 
 def test_what_is_written_is_utf_8_in_any_locale(translated, monkeypatch):
@@ -269,9 +274,9 @@ def test_a_translation_comes_before_the_next_line_is_read(run, monkeypatch):
     written, seen = io.BytesIO(), []
 
     class Waiting(io.BytesIO):
-        def __next__(self):
+        def readline(self, size):
             seen.append(written.getvalue())  # when a line is asked for
-            return super().__next__()
+            return super().readline(size)
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Waiting(b"a dog\nI am\n")))
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="utf-8"))
@@ -407,6 +412,47 @@ def held_out(tmp_path):
     paths[0].write_bytes(gzip.compress("".join(f"{line}\n" for line in sources).encode()))
     paths[1].write_text("".join(f"{line}\n" for line in references))
     return sources, references, [str(path) for path in paths]
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_what_is_scored_is_what_translate_writes(run, tmp_path, monkeypatch, capsys, lowercase):
+    """For lines of all odd characters, and a model that writes them."""
+    decode, scored, measured = BytePairEncoding.decode, [], []
+
+    def oddly(tokenizer, ids):
+        return "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\0\ufeff".join(decode(tokenizer, ids)) + "\n"
+
+    def record_scored(*, hypotheses, **options):
+        scored.extend(hypotheses)
+        return bleu(hypotheses=hypotheses, **options)
+
+    def record_measured(model, batches):
+        batches = list(batches)
+        measured.extend(row[row != 0].tolist() for batch in batches for row in batch.src)
+        return evaluate_loss(model, batches)
+
+    monkeypatch.setattr(BytePairEncoding, "decode", oddly)
+    monkeypatch.setattr("transformer.commands.evaluate.bleu", record_scored)
+    monkeypatch.setattr("transformer.commands.evaluate.evaluate_loss", record_measured)
+    odd_run = shutil.copytree(run, tmp_path / "run")
+    settings = json.loads((run / "settings.json").read_text())
+    (odd_run / "settings.json").write_text(json.dumps({**settings, "lowercase": lowercase}))
+    data = "".join(f"{line}\n" for line in [*odd_lines(), "ΟΔΟΣ", "A\u0130\u1e9e"]).encode()
+    files = [tmp_path / "s", tmp_path / "t"]
+    for file in files:
+        file.write_bytes(data)
+    options = ["--device", "cpu", "--beam-size", "1", "--max-len", "3", "--batch-size", "256"]
+    assert main(["evaluate", str(odd_run), *map(str, files), *options]) == 0
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert main(["translate", str(odd_run), *options]) == 0
+    written = capsys.readouterr().out
+    assert written.splitlines() == scored
+    assert written.count("\n") == len(scored) == data.count(b"\n")
+    assert len(set(scored)) > 3
+    loaded = RunFolder(odd_run).load()
+    read_there = [[*loaded.tokenizers[0].encode(line), EOS_ID] for line in read(data, loaded)]
+    assert sorted(measured) == sorted(read_there)
 
 
 def test_scores_are_those_of_sacrebleu_on_what_translate_writes(
