@@ -3,7 +3,6 @@
 import contextlib
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,18 +11,19 @@ from filelock import FileLock, Timeout
 LOCK = ".lock"  # the file in a folder that is held while one writes there
 
 
-def replace_file(path: str | Path, data: bytes | str) -> None:
-    """Writes ``data``, a str as UTF-8: whoever reads ``path`` meets the old file or the new one.
+@contextlib.contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A new, empty file beside ``path``; at the end of the block it takes its place.
 
-    Raises OSError, which names ``path``; the old file then stays, and nothing is left beside it.
+    Whoever reads ``path`` meets the old file or the new one. Raises OSError, which names ``path``;
+    the old file then stays, and nothing is left beside it.
     """
     path = Path(path)
-    data = data.encode() if isinstance(data, str) else data
-    # nobody can have laid a link under a name that is drawn now, and "x" would not follow it
+    # nobody can have laid a link under a name that is drawn now, and this would not follow it
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with open(temporary, "xb") as file:
-            file.write(data)
+        temporary.touch(exist_ok=False)
+        yield temporary
         flush(temporary)
         os.replace(temporary, path)
     except BaseException as error:
@@ -35,32 +35,10 @@ def replace_file(path: str | Path, data: bytes | str) -> None:
     flush(path.parent)
 
 
-@contextlib.contextmanager
-def whole_folder(final: Path, temporary: Path, old: Path | None = None) -> Iterator[Path]:
-    """``temporary``, a new folder to write files in; it becomes ``final`` once the disk has them.
-
-    A folder cannot take the place of another that holds files: with ``old``, that is what the
-    one which was there is called from then on.
-
-    Raises OSError, which names ``final``, where it could not be written; all is as it was then.
-    """
-    try:
-        temporary.mkdir(parents=True)  # which follows no link that is laid there
-        yield temporary
-        for file in sorted(temporary.iterdir()):
-            flush(file)
-        if old is not None and final.exists():
-            os.rename(final, old)
-        os.rename(temporary, final)  # at one stroke it is there, with all that it holds
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            if old is not None and old.exists() and not final.exists():
-                os.rename(old, final)
-            remove(temporary)
-        if isinstance(error, OSError):
-            raise OSError(f"{final} was not saved: {error}") from error
-        raise
-    flush(final.parent)
+def replace_file(path: str | Path, data: bytes | str) -> None:
+    """Writes ``data``, a str as UTF-8, as ``replacing`` does."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(data.encode() if isinstance(data, str) else data)
 
 
 def flush(path: Path) -> None:
@@ -70,14 +48,6 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def remove(path: Path) -> None:
-    """A folder with all that is in it, or a file; of a link the link, never what it points to."""
-    if path.is_symlink() or not path.is_dir():
-        path.unlink()
-    else:
-        shutil.rmtree(path)
 
 
 @contextlib.contextmanager

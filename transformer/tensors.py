@@ -57,16 +57,6 @@ def open_tensors(file: Path) -> dict[str, Tensor]:
         raise ValueError(f"{file} is damaged: {error}") from error
 
 
-def read_tensors(file: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of a file, of the names, shapes and types of ``like``.
-
-    Raises ValueError as ``open_tensors`` does, for others, and for a number that is not finite.
-    """
-    stored = open_tensors(file)
-    check_like(stored, like, file)
-    return stored
-
-
 def check_like(stored: Mapping[str, Tensor], like: Mapping[str, Tensor], file: Path) -> None:
     """Raises ValueError unless what ``file`` holds is like the tensors of a model, and finite."""
     shapes = [{n: shape_text(t.shape) for n, t in ts.items()} for ts in (stored, like)]

@@ -10,8 +10,9 @@ import sys
 import pytest
 import torch
 from sacrebleu.metrics import BLEU, CHRF
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
+from tests.package.checkpoint_files import change_about, change_tensor
 from tests.package.test_command_line import refused
 from transformer.commands import main
 from transformer.commands.evaluate import measure
@@ -340,8 +341,7 @@ def test_checkpoints_are_best_last_or_a_step_or_a_mean(run, options, capsys):
         ),
         ("bpe.json", None, "{run}/bpe.json: No such file or directory"),
         ("bpe.json", b"{", "{run}/bpe.json is not a saved BytePairEncoding: "),
-        ("step-00000120/model.safetensors", b"x", "{run}/step-00000120/model.safetensors is dam"),
-        ("step-00000120/state.json", b"x", "{run}/step-00000120/state.json is not a checkpoint"),
+        ("step-00000120.safetensors", b"x", "{run}/step-00000120.safetensors is damaged: "),
     ],
 )
 def test_a_damaged_run_is_named(run, name, content, message, tmp_path, capsys):
@@ -355,12 +355,9 @@ def test_a_damaged_run_is_named(run, name, content, message, tmp_path, capsys):
 
 def test_a_run_of_a_huge_model_is_refused_before_memory_is_asked_for(run, tmp_path, capsys):
     huge = shutil.copytree(run, tmp_path / "run")
-    file = checkpoints(huge)[-1] / "state.json"
-    about = json.loads(file.read_text())
-    about["config"]["max_len"] = 10**12
-    file.write_text(json.dumps(about))
+    change_about(checkpoints(huge)[-1], lambda about: about["config"].update(max_len=10**12))
     message = refused(capsys, "translate", huge, "--checkpoint", "last")
-    assert " parameters needs at least " in message
+    assert "max_len must be at most 100,000,000, got 1000000000000" in message
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -385,10 +382,9 @@ def test_the_tokenizers_of_another_run_are_refused(run, tmp_path, capsys):
 
 def test_weights_that_are_no_numbers_are_refused(run, tmp_path, capsys):
     spoilt = shutil.copytree(run, tmp_path / "run")
-    file = checkpoints(spoilt)[-1] / "model.safetensors"
-    tensors = load_file(file)
-    next(iter(tensors.values()))[0] = torch.nan
-    save_file(tensors, file)
+    file = checkpoints(spoilt)[-1]
+    name = "model.src_embedding.tokens.weight"
+    change_tensor(file, name, torch.full_like(load_file(file)[name], torch.nan))
     assert refused(capsys, "translate", spoilt).startswith(str(file))
 
 

@@ -2,7 +2,6 @@
 
 import hashlib
 import math
-import os
 from typing import NamedTuple
 
 import torch
@@ -17,9 +16,8 @@ from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.data.text import BytePairEncoding
 from transformer.data.tokens import Example
 from transformer.decoding.translate import check_beam_size
-from transformer.memory import check_fits, size_of
 from transformer.model import Transformer
-from transformer.runtime import default_device, seed_everything
+from transformer.runtime import seed_everything
 from transformer.training.objective import Schedule, linear_schedule, warmup_schedule
 
 _FEWEST = 260  # tokens of a vocabulary of byte pairs: every byte, and the special ones
@@ -55,9 +53,7 @@ def prepare(options: Options, *, rank: int, world_size: int) -> Job:
         folder.check_digests(settings.digests)
     tokenizers = _make_tokenizers(data, pairs["train"]) if begins else folder.tokenizers()
     check_beam_size(options.decoding.beam_size, len(tokenizers[1]))
-    # the model, whose size is known now that the vocabulary is
     config = _config(options, *map(len, tokenizers))
-    _check_size(options, config)
     if not begins:
         with torch.device("meta"):  # an outline, whose config is that of the model
             folder.check_model(Transformer(config))
@@ -85,7 +81,7 @@ def prepare(options: Options, *, rank: int, world_size: int) -> Job:
 
 def _check_at_once(options: Options, folder: RunFolder, rank: int) -> bool:
     """Refuses what can be refused before the sentences are read; whether the run begins."""
-    _check_size(options, _config(options, _FEWEST, _FEWEST))
+    _config(options, _FEWEST, _FEWEST)  # which refuses a model that could never be made
     if not folder.is_run():
         folder.check_new()
         return True
@@ -98,15 +94,6 @@ def _check_at_once(options: Options, folder: RunFolder, rank: int) -> bool:
 def _config(options: Options, src_size: int, tgt_size: int) -> TransformerConfig:
     """``src_size`` and ``tgt_size`` are equal for one vocabulary of byte pairs."""
     return options.model.config(src_size, tgt_size, shared=bool(options.data.train))
-
-
-def _check_size(options: Options, config: TransformerConfig) -> None:
-    """Raises ValueError for a model that the memory cannot hold while it is trained."""
-    size, device = size_of(Transformer, config), options.machine.device or default_device()
-    # each process of torchrun has a model: on a CPU side by side, on GPUs one on each
-    processes = int(os.environ.get("LOCAL_WORLD_SIZE", 1)) if device.type == "cpu" else 1
-    what = f"a model of {size.parameters:,} parameters, with gradients and Adam's moments,"
-    check_fits(size.in_training, device, what=what, processes=processes)
 
 
 def _n_steps(course: Course, n_batches: int, accumulate: int) -> int:

@@ -3,7 +3,7 @@
 settings.json    what the run was started with, and digests of the sentences it learns from
 bpe.json         the byte pairs of both languages, or
 source.json, target.json    the words of each
-step-00000500    checkpoints, see transformer.training.checkpoint
+step-00000500.safetensors    checkpoints, see transformer.training.checkpoint
 results.json     what was measured at the end
 """
 
