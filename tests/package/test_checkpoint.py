@@ -334,7 +334,7 @@ def test_weights_that_no_such_model_has_are_refused(trained, tensor, message):
     _, run = trained
     change_tensor(checkpoints(run)[-1], f"model.{BIAS}", tensor)
     assert_refused(run, f"step-00000006.safetensors {message}")
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message.replace(f"model.{BIAS}", BIAS)):
         load_transformer(checkpoints(run)[-1])
 
 

@@ -171,7 +171,8 @@ def load_transformer(path: str | Path, *, device: torch.device | str = "cpu") ->
         config = TransformerConfig(**about["config"])
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path} holds no Transformer: {error}") from error
-    return make_model(Transformer, config, _of(stored, "model."), path).to(device).eval()
+    weights = _of(stored, "model.")
+    return make_model(Transformer, config, weights, path).to(device).eval()
 
 
 def average_checkpoints(
