@@ -5,7 +5,6 @@ python -m transformer evaluate runs/de-en test.de test.en
 
 import json
 import math
-import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +14,7 @@ from transformer.commands.options import Decoding, OnBadLine, Option, Translatin
 from transformer.commands.run_folder import LoadedRun, Run, Tokenizers
 from transformer.data.batches import BucketedBatches
 from transformer.data.parallel import OnBad, encode_pairs, read_parallel
+from transformer.data.text import clean_line
 from transformer.data.tokens import Example
 from transformer.decoding.translate import translate
 from transformer.files import replace_file
@@ -74,7 +74,10 @@ def encode(
     pairs: Pairs, tokenizers: Tokenizers, *, lowercase: bool, max_len: int, on_bad: OnBad
 ) -> tuple[Pairs, list[Example], str]:
     """The pairs that fit, as they are and as the model reads them, and a report to be printed."""
-    read = [(src.lower(), tgt.lower()) for src, tgt in pairs] if lowercase else pairs
+    read = [
+        (clean_line(src, lowercase=lowercase), clean_line(tgt, lowercase=lowercase))
+        for src, tgt in pairs
+    ]
     examples, report = encode_pairs(read, *tokenizers, max_len=max_len, on_long=on_bad)
     left_out = set(report.left_out)
     kept = [pair for number, pair in enumerate(pairs, start=1) if number not in left_out]
@@ -98,7 +101,7 @@ def measure(
     batches = BucketedBatches(examples, batch_size=batch_size, shuffle=False)
     loss = evaluate_loss(run.model, batches.epoch(0))
     translations = translate(
-        [source.lower() for source in sources] if run.lowercase else sources,
+        [clean_line(source, lowercase=run.lowercase) for source in sources],
         run.model,
         *run.tokenizers,
         max_len=decoding.max_len,
@@ -106,8 +109,8 @@ def measure(
         length_penalty=decoding.length_penalty,
         batch_size=batch_size,
     )
-    wanted = [line.lower() for line in references] if run.lowercase else references
-    n_right = sum(_words(t) == _words(w) for t, w in zip(translations, wanted, strict=True))
+    wanted = [clean_line(line, lowercase=run.lowercase) for line in references]
+    n_right = sum(t.split() == w.split() for t, w in zip(translations, wanted, strict=True))
     results: dict[str, Any] = {
         "sentences": len(pairs),
         "loss": loss,
@@ -131,8 +134,3 @@ def print_results(results: Mapping[str, Any]) -> None:
         f"chrF: {results['chrF']:.2f}  {decoding}; {results['chrF signature']}",
         sep="\n",
     )
-
-
-def _words(line: str) -> list[str]:
-    """As the tokenizers read it: in normal form C, whatever the white space."""
-    return unicodedata.normalize("NFC", line).split()

@@ -14,7 +14,7 @@ from transformer.commands.train_options import Course, Data, Options
 from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
-from transformer.data.text import BytePairEncoding
+from transformer.data.text import BytePairEncoding, clean_line
 from transformer.data.tokens import Example
 from transformer.decoding.translate import check_beam_size
 from transformer.memory import check_fits, size_of
@@ -153,7 +153,7 @@ def _digests(pairs: dict[str, Pairs]) -> dict[str, str]:
 def _make_tokenizers(data: Data, train: Pairs) -> Tokenizers:
     if not data.train:
         return grammar_vocabularies()
-    lines = (line.lower() if data.lowercase else line for pair in train for line in pair)
+    lines = (clean_line(line, lowercase=data.lowercase) for pair in train for line in pair)
     shared = BytePairEncoding.train(lines, vocab_size=data.vocab_size)
     return shared, shared
 

@@ -6,14 +6,15 @@ A translation is written as soon as its batch is read; at a terminal, line by li
 gives an empty line, and no input gives no output.
 """
 
-import re
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Annotated
 
 from transformer.commands.options import Translating
 from transformer.commands.run_folder import LoadedRun, Run
+from transformer.data.parallel import read_lines
+from transformer.data.text import clean_line
 from transformer.decoding.translate import translate
 
 USAGE = "%(prog)s RUN [options] < SENTENCES > TRANSLATIONS"
@@ -31,7 +32,7 @@ def execute(options: Options) -> None:
     if sys.stdin is None:
         raise ValueError("standard input must be open, got none")
     run, decoding = options.run.load(), options.decoding
-    sentences = read_sentences(sys.stdin.buffer, run)
+    sentences = read_sentences(sys.stdin.buffer.readline, run)
     for batch in _batches(sentences, 1 if sys.stdin.isatty() else decoding.batch_size):
         translations = translate(
             batch,
@@ -41,25 +42,20 @@ def execute(options: Options) -> None:
             beam_size=decoding.beam_size,
             length_penalty=decoding.length_penalty,
         )
-        for translation in translations:  # a line for a line, whatever bytes the model writes
-            print(translation.replace("\n", " "))
+        for translation in translations:
+            print(translation)
         sys.stdout.flush()
 
 
-def read_sentences(lines: Iterable[bytes], run: LoadedRun) -> Iterator[str]:
-    r"""The lines as the model has learned to read them, each as soon as it is there.
-
-    The byte-order mark, control characters such as NUL, and the \r before \n are no text.
+def read_sentences(readline: Callable[[int], bytes], run: LoadedRun) -> Iterator[str]:
+    """The lines as the model has learned to read them, each as soon as it is there.
 
     Raises ValueError, which names the line, for one that is not UTF-8 or too long for the model.
     """
-    for number, line in enumerate(lines, start=1):
-        try:
-            text = line.decode()
-        except UnicodeDecodeError as error:
-            raise ValueError(f"standard input, line {number}: not UTF-8") from error
-        text = re.sub(r"[\x00-\x1f\x7f]", " ", text.removeprefix("\ufeff")).strip()
-        text = text.lower() if run.lowercase else text
+    for number, (line, fault) in enumerate(read_lines(readline, "standard input"), start=1):
+        if fault:
+            raise ValueError(f"standard input, line {number}: {fault}")
+        text = clean_line(line, lowercase=run.lowercase)
         n_tokens, limit = len(run.tokenizers[0].encode(text)) + 1, run.model.max_len  # with <eos>
         if n_tokens > limit:
             raise ValueError(

@@ -4,16 +4,18 @@ import codecs
 import gzip
 import zlib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
 from transformer.checks import check_choice
-from transformer.data.text import Tokenizing
+from transformer.data.text import Tokenizing, clean_line
 from transformer.data.tokens import BOS_ID, EOS_ID, UNK_ID, Example, Sentence
 
 OnBad = Literal["error", "skip"]
+LONGEST_LINE = 2**14  # bytes; byte pairs are learned in a time that grows as a word's square
+_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # and of UTF-32, whose other mark has NULs
 
 
 @dataclass(frozen=True)
@@ -41,15 +43,16 @@ def read_parallel(
 ) -> tuple[list[tuple[str, str]], Report]:
     r"""The pairs of two UTF-8 files, line n of one translating line n of the other; chapter 11.
 
-    Plain or gzip, with or without a byte-order mark. Only \n and \r\n end a line; white space
-    around it is dropped. A pair is bad if a side is not UTF-8, empty, or over ``max_words``.
+    Plain or gzip. Lines are split by ``read_lines`` and cleaned by ``clean_line``. A pair is bad
+    if a side is not UTF-8, over 16,384 bytes, empty, or over ``max_words``.
 
-    Raises ValueError for files of different lengths, of broken gzip, of nothing but \r where
-    lines should end, or without a good pair; and for a bad pair unless ``on_bad`` is "skip".
+    Raises ValueError for files of different lengths, of another encoding, of broken gzip, of
+    nothing but \r where lines should end, or without a good pair; and for a bad pair unless
+    ``on_bad`` is "skip".
     """
     check_choice(get_args(OnBad), on_bad=on_bad)
     paths = (src_path, tgt_path)
-    src_lines, tgt_lines = map(_read_lines, paths)
+    src_lines, tgt_lines = map(_read_file, paths)
     if len(src_lines) != len(tgt_lines):
         raise ValueError(
             f"src_path and tgt_path must have as many lines as each other, got {len(src_lines)} "
@@ -58,9 +61,9 @@ def read_parallel(
     pairs: list[tuple[str, str]] = []
     skipped: dict[int, str] = {}  # which, and why
     for number, lines in enumerate(zip(src_lines, tgt_lines, strict=True), start=1):
-        faults = [_fault(line, max_words) for line in lines]
+        faults = [fault or _fault(line, max_words) for line, fault in lines]
         if faults == [None, None]:
-            src, tgt = (line.decode().strip() for line in lines)
+            (src, _), (tgt, _) = lines
             pairs.append((src, tgt))
             continue
         path, fault = next((p, f) for p, f in zip(paths, faults, strict=True) if f is not None)
@@ -91,8 +94,8 @@ def encode_pairs(
     examples: list[Example] = []
     left_out: list[int] = []
     for number, (src_text, tgt_text) in enumerate(pairs, start=1):
-        src = [*src_tokenizer.encode(src_text), EOS_ID]
-        tgt = [BOS_ID, *tgt_tokenizer.encode(tgt_text), EOS_ID]
+        src = [*src_tokenizer.encode(_cleaned(src_text)), EOS_ID]
+        tgt = [BOS_ID, *tgt_tokenizer.encode(_cleaned(tgt_text)), EOS_ID]
         longest = max(len(src), len(tgt))
         if longest <= max_len:
             examples.append((src, tgt))
@@ -111,27 +114,52 @@ def encode_pairs(
     return examples, report
 
 
-def _read_lines(path: str | Path) -> list[bytes]:
-    data = Path(path).read_bytes()
-    if data.startswith(b"\x1f\x8b"):  # the first bytes of every gzip file
+def read_lines(readline: Callable[[int], bytes], name: str) -> Iterator[tuple[str, str | None]]:
+    r"""The lines of a binary file, each as soon as it is there, and its fault; chapter 11.
+
+    Only \n and \r\n end a line. It is cleaned by ``clean_line``; one that is not UTF-8, or longer
+    than 16,384 bytes, comes as "" with the fault.
+
+    Raises ValueError, which says ``name``, for UTF-16 and UTF-32, which have marks of their own or
+    NUL bytes, and for a file whose first line has no end but \r.
+    """
+    number, goes_on = 0, False
+    while piece := readline(LONGEST_LINE + 1):
+        is_rest, goes_on = goes_on, len(piece) > LONGEST_LINE and not piece.endswith(b"\n")
+        number += not is_rest
+        if b"\0" in piece or (number == 1 and piece.startswith(_MARKS)):
+            raise ValueError(f"{name} must be UTF-8, line {number} looks like UTF-16 or UTF-32")
+        if is_rest:
+            continue
+        if number == 1 and b"\r" in piece.strip() and not piece.endswith(b"\n"):
+            raise ValueError(f"{name} must end its lines with \\n or \\r\\n, got \\r alone")
+        if goes_on:
+            yield "", f"over {LONGEST_LINE} bytes"
+            continue
         try:
-            data = gzip.decompress(data)
-        except (OSError, EOFError, zlib.error) as error:
+            yield clean_line(piece.decode()), None
+        except UnicodeDecodeError:
+            yield "", "not UTF-8"
+
+
+def _read_file(path: str | Path) -> list[tuple[str, str | None]]:
+    with Path(path).open("rb") as file:
+        start = file.peek(2)
+        is_gzip = start.startswith(b"\x1f\x8b")  # the first bytes of every gzip file
+        if start and not is_gzip and str(path).endswith(".gz"):  # a server's page, maybe
+            raise ValueError(f"{path} is no gzip file, though it is called one")
+        try:
+            return list(read_lines((gzip.open(file) if is_gzip else file).readline, str(path)))
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
             raise ValueError(f"{path} is not a whole gzip file: {error}") from error
-    elif data and str(path).endswith(".gz"):  # a page of a server, maybe, in place of the file
-        raise ValueError(f"{path} is no gzip file, though it is called one")
-    data = data.removeprefix(codecs.BOM_UTF8)
-    if b"\n" not in data and b"\r" in data.strip():  # as before Mac OS X: all would be one line
-        raise ValueError(f"{path} must end its lines with \\n or \\r\\n, got \\r alone")
-    lines = data.split(b"\n")
-    return lines if lines[-1] else lines[:-1]  # what follows the last \n is no line
 
 
-def _fault(line: bytes, max_words: int | None) -> str | None:
-    try:
-        n_words = len(line.decode().split())
-    except UnicodeDecodeError:
-        return "not UTF-8"
+def _cleaned(sentence: Sentence) -> Sentence:
+    return clean_line(sentence) if isinstance(sentence, str) else sentence
+
+
+def _fault(line: str, max_words: int | None) -> str | None:
+    n_words = len(line.split())
     if n_words == 0:
         return "empty"
     return f"over {max_words} words" if max_words is not None and n_words > max_words else None

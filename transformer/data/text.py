@@ -1,20 +1,48 @@
-"""From sentences to ids and back: words and byte pairs (chapters 9 and 11)."""
+"""What of a line is text; sentences to ids and back, as words and byte pairs (chapters 9, 11)."""
 
 import json
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from torch import Tensor
 
 from transformer.checks import check_positive
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK_ID, Ids, Sentence
 from transformer.files import replace_file
+from transformer.saved import read_json
 
 _FORMAT = "transformer.data.text.Vocabulary"
+
+
+def clean_line(line: str, *, lowercase: bool = False) -> str:
+    r"""What of a line is text, wherever lines are read or written; chapter 11.
+
+    A control character (tab, \r, NUL, U+0085 …), a line or paragraph separator and the zero-width
+    space, U+200B, become a space each; the byte-order mark, U+FEFF, is dropped wherever it stands.
+    Letters and their marks are put in Unicode's normal form C, and white space around the line is
+    dropped. All else stays to the letter: runs of spaces, no-break spaces, joiners, soft hyphens.
+
+    ``lowercase`` makes small letters, as ``str.lower`` does: a Σ that ends a word becomes ς.
+    """
+    return line_normalizer(lowercase=lowercase).normalize_str(line)
+
+
+@lru_cache
+def line_normalizer(*, lowercase: bool) -> normalizers.Normalizer:
+    """``clean_line`` for the ``tokenizers`` library, which writes it into what is exported."""
+    steps: list[normalizers.Normalizer] = [
+        normalizers.Replace(Regex(r"[\p{Cc}\p{Zl}\p{Zp}\x{200B}]"), " "),
+        normalizers.Replace("\ufeff", ""),
+    ]
+    if lowercase:
+        last_in_a_word = r"\p{Cased}\p{Case_Ignorable}*\KΣ(?!\p{Case_Ignorable}*\p{Cased})"
+        steps += [normalizers.Replace(Regex(last_in_a_word), "ς"), normalizers.Lowercase()]
+    return normalizers.Sequence([*steps, normalizers.NFC(), normalizers.Strip()])
 
 
 class Vocabulary:
@@ -50,10 +78,12 @@ class Vocabulary:
         """
         _check_sentences(sentences=sentences)
         check_positive(min_count=min_count)
-        if max_size is not None and max_size <= len(SPECIALS):
-            raise ValueError(
-                f"max_size must be at least 5, four specials and a word, got {max_size}"
-            )
+        if max_size is not None:
+            check_positive(max_size=max_size)
+            if max_size <= len(SPECIALS):
+                raise ValueError(
+                    f"max_size must be at least 5, four specials and a word, got {max_size}"
+                )
         counts = Counter(word for sentence in sentences for word in _split(sentence))
         words = [w for w, n in counts.items() if n >= min_count and w not in SPECIALS]
         words.sort(key=lambda word: (-counts[word], word))
@@ -82,13 +112,10 @@ class Vocabulary:
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
         """Raises ValueError, which names the file, if ``save`` did not write it."""
-        data = Path(path).read_bytes()
+        stored = read_json(Path(path), _FORMAT, "a saved Vocabulary", words=list)
         try:
-            stored = json.loads(data)
-            if stored["format"] != _FORMAT or not isinstance(stored["words"], list):
-                raise ValueError(f"its format is not {_FORMAT}")
             return cls(stored["words"])
-        except (ValueError, KeyError, TypeError) as error:
+        except (ValueError, TypeError) as error:
             raise ValueError(f"{path} is not a saved Vocabulary: {error!r}") from error
 
 

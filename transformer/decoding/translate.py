@@ -7,7 +7,7 @@ from torch import Tensor
 
 from transformer.checks import check_positive
 from transformer.data.batches import pad
-from transformer.data.text import Tokenizing
+from transformer.data.text import Tokenizing, clean_line
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
 from transformer.decoding.protocol import Decodable
 from transformer.decoding.search import beam_search, greedy_decode
@@ -27,8 +27,9 @@ def translate(
     """The translation of each sentence, by beam search; greedy with a ``beam_size`` of 1.
 
     Chapter 11. A translation has up to ``max_len`` tokens; by default 50 more than the longest
-    source of its batch, Vaswani et al. (2017), section 6.1. A sentence without a word is left
-    without one. Sentences of similar length are decoded together, the longest first.
+    source of its batch, Vaswani et al. (2017), section 6.1. Sentences and translations are lines
+    as ``clean_line`` leaves them. One without a word is left without one. Sentences of similar
+    length are decoded together, the longest first.
 
     Raises ValueError for a sentence too long for the model, naming its place, and bad sizes.
     """
@@ -44,7 +45,7 @@ def translate(
         longest = max_len or longest_translation(src, model)
         tokens = _search(model, src, longest, beam_size, length_penalty)
         for i, ids in zip(rows, tokens.cpu(), strict=True):
-            translations[i] = tgt_tokenizer.decode(ids)
+            translations[i] = clean_line(tgt_tokenizer.decode(ids))
     return translations
 
 
@@ -84,7 +85,7 @@ def check_beam_size(beam_size: int, tgt_vocab_size: int) -> None:
 def _encode(sentences: Sequence[str], tokenizer: Tokenizing, limit: int) -> list[list[int]]:
     if isinstance(sentences, str):
         raise ValueError(f"sentences must be a list of sentences, got the str {sentences!r:.60}")
-    sources = [[*tokenizer.encode(sentence), EOS_ID] for sentence in sentences]
+    sources = [[*tokenizer.encode(clean_line(sentence)), EOS_ID] for sentence in sentences]
     for i, ids in enumerate(sources):
         if len(ids) > limit:
             raise ValueError(

@@ -13,7 +13,7 @@ from tokenizers import (
     processors,
 )
 
-from transformer.data.text import BytePairEncoding, Tokenizing, Vocabulary
+from transformer.data.text import BytePairEncoding, Tokenizing, Vocabulary, line_normalizer
 from transformer.data.tokens import EOS_ID, SPECIALS
 from transformer.files import replace_file
 
@@ -25,12 +25,12 @@ def save_tokenizer(
 ) -> None:
     """Writes what ``AutoTokenizer.from_pretrained(folder)`` loads; chapter 11.
 
-    It gives the ids of ``tokenizer.encode`` and then <eos>, as a source is read. ``lowercase``
-    turns text into lower case first, letter by letter.
+    It gives the ids that ``translate`` reads: those of ``tokenizer.encode`` for the line as
+    ``clean_line`` leaves it, in small letters if ``lowercase``, and then <eos>.
     """
     made = _words(tokenizer) if isinstance(tokenizer, Vocabulary) else _byte_pairs(tokenizer)
-    if lowercase:
-        made.normalizer = normalizers.Sequence([normalizers.Lowercase(), made.normalizer])
+    line = line_normalizer(lowercase=lowercase)
+    made.normalizer = normalizers.Sequence([line, made.normalizer])
     made.post_processor = processors.TemplateProcessing(
         single=f"$A {_EOS}", pair=f"$A {_EOS} $B {_EOS}", special_tokens=[(_EOS, EOS_ID)]
     )
@@ -58,12 +58,6 @@ def _words(vocabulary: Vocabulary) -> Tokenizer:
     made = Tokenizer(models.WordLevel({word: i for i, word in enumerate(words)}, unk_token=_UNK))
     made.add_special_tokens([AddedToken(word, special=True) for word in SPECIALS])
     a_special = Regex(rf"(?<!\S)({'|'.join(SPECIALS)})(?!\S)")
-    made.normalizer = normalizers.Sequence(
-        [
-            normalizers.NFC(),
-            normalizers.Replace(Regex("[\x1c-\x1f]"), " "),  # which split() takes for spaces
-            normalizers.Replace(a_special, _UNK),
-        ]
-    )
+    made.normalizer = normalizers.Replace(a_special, _UNK)
     made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return made

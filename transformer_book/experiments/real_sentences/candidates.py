@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from transformer.data.text import Tokenizing
+from transformer.data.text import Tokenizing, clean_line
 from transformer.data.tokens import BOS_ID, EOS_ID
 from transformer.decoding.limits import Limits, length_divisor
 from transformer.decoding.protocol import Decodable
@@ -44,7 +44,8 @@ def candidates(
         for ended in search_beams(model, src, limits, beam_size=beam_size).finish():
             triples = (column.tolist() for column in ended)
             for source, ids, log_p in zip(*triples, strict=True):
-                candidate = Candidate(tgt_tokenizer.decode(ids), log_p, len(ids))
+                text = clean_line(tgt_tokenizer.decode(ids))
+                candidate = Candidate(text, log_p, len(ids))
                 candidates_of[rows[source]].append(candidate)
     return candidates_of
 
