@@ -21,7 +21,6 @@ from tests.package.limits import largest_file
 from tests.package.unchecked import unchecked
 from tools.chapters import ROOT
 from transformer.commands import main, prepare, train, train_options
-from transformer.commands.options import add_options, read_options
 from transformer.commands.run_folder import RunFolder
 from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches
@@ -495,12 +494,13 @@ class Younger(TransformerConfig):
 
 
 def test_a_new_field_of_the_model_is_an_option_by_itself(monkeypatch):
-    made, parser = train_options.model_options(Younger), argparse.ArgumentParser()
-    add_options(parser, made)
+    parser = argparse.ArgumentParser()
+    train_options.add_model(parser, Younger)
     monkeypatch.setattr(train_options, "TransformerConfig", Younger)
     words = ["--n-wings", "2", "--no-feathers", "--span", "3", "--colour", "blue"]
     for given, wanted in ((words, (2, False, 3.0, "blue")), ([], (None, True, 2.5, "red"))):
-        config = read_options(made, parser.parse_args(given)).config(9, 9, shared=True)
+        args = parser.parse_args(given, argparse.Namespace(train=None))
+        config = train_options.model_config(args, src_vocab_size=9, tgt_vocab_size=9)
         assert (config.n_wings, config.feathers, config.span, config.colour) == wanted
         assert config.d_model == 128  # of the preset
     shown = " ".join(parser.format_help().split())
@@ -514,19 +514,17 @@ def test_a_new_field_of_the_model_is_an_option_by_itself(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--dev", "a", "b"], "--dev goes with --train"),
-        (["--lowercase"], "--lowercase goes with --train"),
         (["--batch-size", "2", "--max-tokens", "9"], "not allowed with"),
         (["--position", "nowhere"], "invalid choice: 'nowhere' (choose from 'sinusoidal'"),
         (["--epochs", "1e300"], "--epochs: must be above 0 and at most 2147483647, got 1e300"),
         (["--epochs", "nan"], "--epochs: must be above 0 and at most 2147483647, got nan"),
-        (["--warmup", "0"], "--warmup: must be from 1 to 2147483647, got 0"),
-        (["--batch-size", "2.5"], "--batch-size: invalid whole value: '2.5'"),
-        (["--d-model", "9" * 30], "--d-model: must be from 1 to 2147483647, got 999"),
+        (["--warmup", "0"], "--warmup: must be a whole number from 1 to 2147483647, got 0"),
+        (["--batch-size", "2.5"], "--batch-size: must be a whole number from 1 to 2147483647, got 2.5"),
+        (["--d-model", "9" * 30], "--d-model: must be a whole number from 1 to 2147483647, got 999"),
         (["--smoothing", "1"], "must be at least 0 and below 1, got 1"),
         (["--clip-norm", "0"], "must be positive, got 0"),
         (["--length-penalty", "inf"], "must be finite, got inf"),
-        (["--seed", "-1"], "--seed: must be from 0 to 9223372036854775807, got -1"),
+        (["--seed", "-1"], "--seed: must be a whole number from 0 to 9223372036854775807, got -1"),
         (["--device", "cuda:99"], "--device: must be cpu"),
         (["--train", "one"], "expected 2 arguments"),
     ],
@@ -575,7 +573,7 @@ def fails_with(quick, monkeypatch, tmp_path):
             "(DefaultCPUAllocator: can't allocate memory: 9 bytes)",
         ),
         (
-            torch.cuda.OutOfMemoryError("CUDA out of memory.\nTried"),
+            torch.OutOfMemoryError("CUDA out of memory.\nTried"),
             "out of memory; a smaller batch or model needs less (CUDA out of memory.)",
         ),
     ],
@@ -689,6 +687,7 @@ def test_under_torchrun_a_refusal_is_told_once(quick, tmp_path, capfd, monkeypat
 )
 def test_a_step_has_batches_of_several_lengths_unless_their_size_is_given(options, sizes):
     parser = argparse.ArgumentParser()
-    add_options(parser, train_options.Batches)
-    batches = read_options(train_options.Batches, parser.parse_args(options))
-    assert (batches.sentences, batches.per_step) == sizes
+    train_options.add_batches(parser)
+    args = parser.parse_args(options)
+    n_sentences = train_options.batch_sizes(args)["batch_size"]
+    assert (n_sentences, train_options.batches_per_step(args)) == sizes

@@ -1,25 +1,35 @@
 """The folder of a training run: what lies in it, under which names, and whether it is whole.
 
-settings.json    what the run was started with, and digests of the sentences it learns from
+settings.json    what the run was started with, and digests of its sentences and its vocabulary
 bpe.json         the byte pairs of both languages, or
 source.json, target.json    the words of each
 step-00000500    checkpoints, see transformer.training.checkpoint
 results.json     what was measured at the end
 """
 
+import argparse
+import hashlib
 import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_origin, get_type_hints
+from typing import Any, NamedTuple, get_origin, get_type_hints
 
 import torch
 from torch import nn
 
-from transformer.commands.options import Device, Option, best_last_or_step
-from transformer.data.text import BytePairEncoding, Tokenizing, Vocabulary
+from transformer.commands.options import (
+    Decoding,
+    add_device,
+    add_number,
+    best_last_or_step,
+    folder,
+    whole,
+)
+from transformer.data.corpus import Tokenizers
+from transformer.data.text import BytePairEncoding, Vocabulary
 from transformer.files import only_writer, replace_file
 from transformer.model import Transformer
 from transformer.runtime import default_device
@@ -36,8 +46,6 @@ from transformer.training.checkpoint import (
 _FORMAT = "transformer.commands.run_folder 1"
 _SETTINGS, _RESULTS = "settings.json", "results.json"
 _BYTE_PAIRS, _WORDS = "bpe.json", ("source.json", "target.json")
-
-Tokenizers = tuple[Tokenizing, Tokenizing]  # of the source and of the target
 
 
 @dataclass(frozen=True)
@@ -59,26 +67,29 @@ class LoadedRun(NamedTuple):
     checkpoint: str  # which weights these are, to be told
 
 
-@dataclass(frozen=True)
-class Run:
+def add_run(parser: argparse.ArgumentParser) -> None:
     """Options: which model of which run, and where it works."""
+    text = "the folder that train wrote"
+    parser.add_argument("run", type=folder, metavar="RUN", help=text)
+    weights = parser.add_mutually_exclusive_group()
+    text = "best: the one of lowest loss on the dev set; default: best"
+    words: dict[str, Any] = {"type": best_last_or_step, "metavar": "best|last|STEP"}
+    weights.add_argument("--checkpoint", default="best", help=text, **words)
+    text = "the mean of the last N, as train --keep N leaves them"
+    add_number(weights, "--average", whole, text=text)
+    add_device(parser)
 
-    run: Annotated[Path, Option("the folder that train wrote", metavar="RUN", positional=True)]
-    checkpoint: Annotated[
-        str | int,
-        Option(
-            "best: the one of lowest loss on the dev set",
-            best_last_or_step, "best|last|STEP", either="weights",
-        ),
-    ] = "best"  # fmt: skip
-    average: Annotated[
-        int | None,
-        Option("the mean of the last N, as train --keep N leaves them", either="weights"),
-    ] = None
-    device: Device = None
 
-    def load(self) -> LoadedRun:
-        return RunFolder(self.run).load(self.checkpoint, average=self.average, device=self.device)
+def load_run(args: argparse.Namespace) -> LoadedRun:
+    run = RunFolder(Path(args.run))
+    return run.load(args.checkpoint, average=args.average, device=args.device)
+
+
+def load_to_translate(args: argparse.Namespace) -> tuple[LoadedRun, Decoding]:
+    """Raises ValueError for what the model cannot decode with."""
+    run, decoding = load_run(args), Decoding(args.beam_size, args.length_penalty, args.max_len)
+    decoding.check(max_len=run.model.max_len, tgt_vocab_size=run.model.tgt_vocab_size)
+    return run, decoding
 
 
 @dataclass(frozen=True)
@@ -91,12 +102,17 @@ class RunFolder:
         return (self.path / _SETTINGS).exists()
 
     def check_new(self) -> None:
-        """Raises ValueError unless there is nothing yet, or an empty folder."""
-        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+        """Raises ValueError unless there is nothing yet, an empty folder, or what a kill left."""
+        if self.path.exists() and (
+            not self.path.is_dir() or self._names() - {_BYTE_PAIRS, *_WORDS}
+        ):
             raise ValueError(f"--out must be a new folder or that of a run, got {self.path}")
 
+    def _names(self) -> set[str]:
+        return set(os.listdir(self.path)) if self.path.is_dir() else set()
+
     def create(self, settings: Settings, tokenizers: Tokenizers) -> None:
-        """Makes the whole of it, or nothing."""
+        """Makes the whole of it, or nothing; killed in between, the same command makes the rest."""
         self.check_new()
         self.path.parent.mkdir(parents=True, exist_ok=True)
         try:
@@ -106,20 +122,24 @@ class RunFolder:
 
     def _create(self, settings: Settings, tokenizers: Tokenizers) -> None:
         with tempfile.TemporaryDirectory(dir=self.path.parent, prefix=".new-run-") as temporary:
-            made = Path(temporary) / "run"
-            made.mkdir()
+            made = Path(temporary)
             names = (_BYTE_PAIRS,) if settings.byte_pairs else _WORDS
             for name, tokenizer in zip(names, tokenizers, strict=False):
                 tokenizer.save(made / name)
-            about = {"format": _FORMAT, **asdict(settings)}
+            written = {name: _digest(made / name) for name in names}
+            if any(written.get(name) != _digest(self.path / name) for name in self._names()):
+                raise ValueError(f"--out must be a new folder or that of a run, got {self.path}")
+            about = {"format": _FORMAT, **asdict(settings), "tokenizers": written}
             replace_file(made / _SETTINGS, json.dumps(about, indent=1))
-            if not self.path.exists():
-                os.replace(made, self.path)
-                return
+            self.path.mkdir(exist_ok=True)
             for name in (*names, _SETTINGS):  # the settings come last: they make it a run
                 os.replace(made / name, self.path / name)
 
     def settings(self) -> Settings:
+        """Raises ValueError for a folder without settings, and for one with other files of words.
+
+        The vocabulary belongs to the weights: with another one each id would mean another word.
+        """
         file, wanted = self.path / _SETTINGS, get_type_hints(Settings)
         kinds = {name: get_origin(kind) or kind for name, kind in wanted.items()}
         try:
@@ -128,6 +148,11 @@ class RunFolder:
             raise ValueError(
                 f"{self.path} must be the folder of a run, has no {_SETTINGS}"
             ) from None
+        for name, digest in about.get("tokenizers", {}).items():  # an older run has none
+            if _digest(self.path / name) != digest:
+                raise ValueError(
+                    f"{self.path / name} is not the vocabulary that the run began with"
+                )
         return Settings(**{name: about[name] for name in kinds})
 
     def check_options(self, options: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
@@ -201,7 +226,7 @@ class RunFolder:
         return LoadedRun(model, tokenizers, settings.lowercase, name)
 
     def write_results(self, results: dict[str, Any]) -> None:
-        replace_file(self.path / _RESULTS, json.dumps(results, indent=1))
+        replace_file(self.path / _RESULTS, to_json(results))
 
     def _choose(self, checkpoint: str | int, average: int | None) -> list[Path]:
         saved = checkpoints(self.path)
@@ -220,3 +245,13 @@ class RunFolder:
             steps = ", ".join(map(str, by_step))
             raise ValueError(f"{self.path} holds the steps {steps}, not {checkpoint}")
         return [by_step[checkpoint]]
+
+
+def to_json(results: Mapping[str, Any]) -> str:
+    """As JSON, which has no infinity: null stands for a perplexity that is one."""
+    finite = json.loads(json.dumps(results), parse_constant=lambda _: None)
+    return json.dumps(finite, indent=1)
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
