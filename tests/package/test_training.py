@@ -206,7 +206,8 @@ def test_a_step_on_padding_alone_costs_nothing_and_breaks_nothing():
 def test_the_losses_of_steps_keep_no_graph():
     about = {"clip_norm": 1.0, "accumulate": 2, "seed": 0, "precision": "fp32", "compiled": False}
     about |= {"schedule": lambda n: 1e-3, "smoothing": 0.1, "device": torch.device("cpu")}
-    step = TrainingStep(model(), batches, **about)
+    m = model()
+    step = TrainingStep(m, batches, optimizer=paper_optimizer(m.parameters()), **about)
     step(1)
     assert [loss.requires_grad for loss in step.losses] == [False]
 

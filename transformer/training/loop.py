@@ -24,7 +24,12 @@ from transformer.runtime import (
 )
 from transformer.training.checkpoint import checkpoints, read_checkpoint, save_checkpoint, step_of
 from transformer.training.history import History, read_history
-from transformer.training.objective import Schedule, count_labels, smoothed_cross_entropy
+from transformer.training.objective import (
+    Schedule,
+    count_labels,
+    paper_optimizer,
+    smoothed_cross_entropy,
+)
 from transformer.training.protocol import Trainable, TrainingBatch, as_module
 from transformer.training.step import TrainingStep
 
@@ -34,7 +39,8 @@ def fit(
     batches: Callable[[int], TrainingBatch],
     *,
     n_steps: int,
-    schedule: Schedule,
+    optimizer: torch.optim.Optimizer | None = None,
+    schedule: Schedule | None = None,
     smoothing: float = 0.1,
     clip_norm: float | None = 1.0,
     accumulate: int = 1,
@@ -54,13 +60,26 @@ def fit(
     With ``run``, a folder, it saves every ``save_every`` steps, at the end and on Ctrl-C, and goes
     on from there, to the same weights; the ``keep`` latest checkpoints and the best stay.
     ``model`` ends on ``device``, in training mode, after a whole step. See ``TrainingStep``.
-    Raises ValueError for bad numbers and checkpoints, FloatingPointError for NaN and infinity,
-    BlockingIOError where another process is training in ``run``.
+
+    ``optimizer`` is any of ``torch.optim`` over parameters of ``model``, which need not be all, in
+    one group or several: ``torch.optim.AdamW(model.parameters(), lr=3e-4)``; at None it is the
+    paper's Adam, which needs a ``schedule``. The rate that ``schedule`` gives is that of the group
+    whose own rate is the highest, and the others keep their share of it; at None each group keeps
+    its own. What goes on from a checkpoint has its numbers from there, as ``load_state_dict`` does.
+
+    Raises ValueError for bad numbers and checkpoints, and for an optimizer that cannot be used;
+    FloatingPointError for NaN and infinity, BlockingIOError where another process is training in
+    ``run``.
     """
     device = torch.device(device or default_device())
+    if optimizer is None:
+        if schedule is None:
+            raise ValueError("schedule must be given to the paper's Adam, optimizer=None, got None")
+        optimizer = paper_optimizer(as_module(model).parameters())
     step = TrainingStep(
-        model, batches, schedule=schedule, smoothing=smoothing, clip_norm=clip_norm,
-        accumulate=accumulate, seed=seed, device=device, precision=precision, compiled=compiled,
+        model, batches, optimizer=optimizer, schedule=schedule, smoothing=smoothing,
+        clip_norm=clip_norm, accumulate=accumulate, seed=seed, device=device, precision=precision,
+        compiled=compiled,
     )  # fmt: skip
     training = _Training(
         step, n_steps=n_steps, run=run, keep=keep, evaluate=evaluate,

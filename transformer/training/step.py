@@ -4,7 +4,7 @@ import contextlib
 import random
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
-from inspect import signature
+from inspect import Parameter, signature
 from typing import Any
 
 import torch
@@ -17,7 +17,6 @@ from transformer.runtime import Precision, autocast_dtype, rank, uninterrupted, 
 from transformer.training.objective import (
     Schedule,
     count_labels,
-    paper_optimizer,
     smoothed_cross_entropy,
 )
 from transformer.training.protocol import Trainable, TrainingBatch, as_module
@@ -32,16 +31,19 @@ class TrainingStep:
     """``step(number)`` takes ``accumulate`` batches and makes one update; chapter 9.
 
     Under torch.distributed each process takes as many; the loss is the mean over all their tokens.
-    ``schedule`` gives the learning rate of steps 1, 2, …; gradients longer than ``clip_norm`` are
-    cut to it. What is random is drawn from ``seed`` and the number of the step.
+    ``schedule`` gives the learning rate of steps 1, 2, …: that of the group of parameters whose own
+    rate is the highest, and the others keep their share of it; at None each keeps its own rate.
+    Gradients longer than ``clip_norm`` are cut to it. What is random is drawn from ``seed`` and the
+    number of the step.
 
-    Raises ValueError for bad numbers.
+    Raises ValueError for bad numbers, and for an optimizer that cannot be used.
     """
 
     model: Trainable
     batches: Callable[[int], TrainingBatch]
     _: KW_ONLY
-    schedule: Schedule
+    optimizer: torch.optim.Optimizer
+    schedule: Schedule | None
     smoothing: float
     clip_norm: float | None
     accumulate: int
@@ -56,26 +58,27 @@ class TrainingStep:
         check_share(smoothing=self.smoothing)
         if self.clip_norm is not None and not self.clip_norm > 0:
             raise ValueError(f"clip_norm must be positive or None, got {self.clip_norm}")
+        self.module = as_module(self.model)
+        check_optimizer(self.optimizer, self.module)
         self.pad_id = self.model.pad_id
         self.dtype = autocast_dtype(self.device, self.precision)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.dtype == torch.float16)
-        self.module = as_module(self.model)
         self.forward: Any = self.module.to(self.device).train()  # what is called: perhaps wrapped
-        self.parameters = list(self.model.parameters())
-        self.optimizer = paper_optimizer(self.parameters)
-        self.sharded = hasattr(
-            self.model, "reshard"
-        )  # by fully_shard, which shares gradients itself
+        self.parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        rates = [float(group["lr"]) for group in self.optimizer.param_groups]
+        self.shares = [rate / max(rates) if max(rates) else 1.0 for rate in rates]
+        # by fully_shard, which shares gradients itself
+        self.sharded = hasattr(self.model, "reshard")
         if world_size() > 1 and not self.sharded:
             devices = [self.device] if self.device.type == "cuda" else None
             options: dict[str, Any] = {_SYNC_BUFFERS: False}  # positions are the same everywhere
             self.forward = DistributedDataParallel(self.module, devices, **options)
         if self.compiled:
-            self.forward = torch.compile(self.forward)
+            self.forward = _compiled(self.forward)
 
     def __call__(self, number: int) -> None:
         """Step ``number``, from 1; the mean loss of its tokens, in nats, joins ``losses``."""
-        self.optimizer.zero_grad()  # whatever an interrupted step, or the caller, left
+        self.module.zero_grad()  # whatever an interrupted step, or the caller, left
         self._reseed(number)
         first = (number - 1) * self.accumulate
         batches = [self.batches(first + i) for i in range(self.accumulate)]
@@ -89,7 +92,7 @@ class TrainingStep:
                 loss = self.loss(batch.to(self.device, non_blocking=True)) / n_tokens.clamp(min=1)
                 self.scaler.scale(loss * world_size()).backward()  # of which DDP takes the mean
             total += loss.detach()
-        total, learning_rate = self._sum(total), self.schedule(number)
+        total, learning_rate = self._sum(total), self.schedule(number) if self.schedule else None
         with uninterrupted():  # Ctrl-C finds the weights and the losses of whole steps
             self.update(learning_rate)
             self.losses.append(total)
@@ -102,10 +105,11 @@ class TrainingStep:
             logits, batch.labels, smoothing=self.smoothing, pad_id=self.pad_id
         )
 
-    def update(self, learning_rate: float) -> None:
+    def update(self, learning_rate: float | None) -> None:
         """Moves the weights by the gradients that they have."""
-        for group in self.optimizer.param_groups:
-            group["lr"] = learning_rate
+        if learning_rate is not None:
+            for group, share in zip(self.optimizer.param_groups, self.shares, strict=True):
+                group["lr"] = learning_rate * share
         if self.clip_norm is not None:
             self.scaler.unscale_(self.optimizer)
             nn.utils.clip_grad_norm_(self.parameters, self.clip_norm)
@@ -131,3 +135,33 @@ class TrainingStep:
         if world_size() > 1:
             dist.all_reduce(value)
         return value
+
+
+def check_optimizer(optimizer: torch.optim.Optimizer, module: nn.Module) -> None:
+    """Raises ValueError, which names it, for an optimizer that a step cannot use."""
+    kind, own = type(optimizer).__name__, set(module.parameters())
+    if not all(p in own for group in optimizer.param_groups for p in group["params"]):
+        raise ValueError(f"optimizer must move parameters of the model alone, got others in {kind}")
+    closure = signature(optimizer.step).parameters.get("closure")
+    if closure is not None and closure.default is Parameter.empty:
+        raise ValueError(
+            f"optimizer must make a step of the gradients, got {kind}: wants a closure"
+        )
+
+
+def _compiled(forward: Any) -> Callable[..., Tensor]:
+    """``forward`` by torch.compile, which compiles when it is called first.
+
+    That raises ValueError where something lacks, such as a C++ compiler.
+    """
+    by_compiler = torch.compile(forward)
+
+    def call(*inputs: Tensor) -> Tensor:
+        try:
+            return by_compiler(*inputs)
+        except torch._dynamo.exc.BackendCompilerFailed as error:
+            reason = str(error.inner_exception).partition("\n")[0]
+            message = f"compiled must be False here, where torch.compile fails: {reason}"
+            raise ValueError(message) from error
+
+    return call
