@@ -223,23 +223,31 @@ def test_a_run_goes_on_that_is_older_than_an_option(quick, tmp_path, capsys):
     assert message.endswith("is a run with other settings: --norm was post, is pre")
 
 
-def test_where_another_vocabulary_lies_a_run_does_not_go_on(quick, tmp_path, capsys, monkeypatch):
+def test_where_another_vocabulary_lies_a_run_does_not_go_on_and_nothing_is_translated(
+    quick, few, tmp_path, capsys, monkeypatch
+):
     run = tmp_path / "run"
     trains(run, *quick)
     stored = json.loads((run / "bpe.json").read_text())
-    del stored["model"]["vocab"]["".join(stored["model"]["merges"].pop())]
+    stored["normalizer"] = None  # as many pieces
     (run / "bpe.json").write_text(json.dumps(stored))
-    monkeypatch.setattr(prepare, "_encode", None)  # it is not to come that far
+    monkeypatch.setattr(prepare, "read_files", None)  # it is not to come that far
     capsys.readouterr()
-    message = refused(capsys, "train", "--out", run, *quick)
-    wanted = "is of another model: src_vocab_size is 300, not 299; tgt_vocab_size is 300, not 299"
-    assert message == f"{run}/step-00000004 {wanted}"
+    for words in (
+        ("train", "--out", run, *quick),
+        ("translate", run),
+        ("evaluate", run, *few),
+        ("export", run, "--to", "marian", tmp_path / "new"),
+    ):
+        message = refused(capsys, *words)
+        assert message == (f"{run}/bpe.json is not the vocabulary that the run began with")
+    assert not (tmp_path / "new").exists()
 
 
 def test_two_commands_do_not_train_in_one_folder(quick, tmp_path, capsys, monkeypatch):
     run = tmp_path / "run"
     trains(run, *quick)
-    monkeypatch.setattr(prepare, "_read", None)  # it is not to come that far
+    monkeypatch.setattr(prepare, "read_files", None)  # it is not to come that far
     capsys.readouterr()
     with only_writer(run):
         message = refused(capsys, "train", "--out", run, *quick, "--steps", "9")
@@ -296,7 +304,7 @@ def test_trains_on_files_with_byte_pairs(quick, tmp_path, capsys):
 
 def test_measures_on_dev_and_test_files(files, few, quick, tmp_path, capsys):
     run = tmp_path / "run"
-    trains(run, *quick, "--dev", *files, "--test", *few, "--lowercase", "--beam-size", "1")
+    trains(run, *quick, "--dev", *files[::-1], "--test", *few, "--lowercase", "--beam-size", "1")
     results = json.loads((run / "results.json").read_text())
     assert [results[name]["sentences"] for name in ("dev", "test")] == [40, 3]
     assert results["test"]["decoding"] == "greedy"
@@ -367,7 +375,7 @@ def test_a_dev_set_is_measured_in_batches_of_the_size_that_was_asked_for(files, 
     quick[at : at + 2] = ["--max-tokens", "60"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(train, "evaluate_loss", measure)
-        trains(tmp_path / "run", *quick, "--dev", *files)
+        trains(tmp_path / "run", *quick, "--dev", *files[::-1])
     assert 30 < max(sizes) <= 60
 
 
@@ -427,6 +435,14 @@ def refusals(tmp_path):
     yield ["--train", long, long], f"the source and the target must be two files, got {long} as"
     os.link(short, tmp_path / "same")
     yield ["--dev", short, str(tmp_path / "same")], "the source and the target must be two files"
+    copy = [write_lines(tmp_path / "copy", ["a"] * 10), again]
+    for name in ("--dev", "--test"):
+        same = f"{name} must be other sentences than --train, got the same"
+        yield ["--train", long, again, name, *copy], same
+    yield ["--weight-decay", "1"], "--weight-decay goes with --optimizer"
+    yield ["--optimizer", "rprop", "--weight-decay", "1"], "--weight-decay: rprop has none"
+    yield ["--optimizer", "muon"], "Muon only supports 2D parameters"
+    yield ["--length-penalty", "1e308"], "length_penalty must be between -"
     yield ["--n-heads", "3"], "d_model must be a multiple of n_heads, got 64 and 3"
     yield ["--d-model", "12", "--position", "rotary"], "d_k must be even"
     yield ["--precision", "fp16"], "precision must be bf16 or fp32 on cpu, got 'fp16'"
@@ -451,6 +467,20 @@ def test_what_cannot_be_trained_is_refused_in_a_line_and_leaves_nothing_behind(
         assert line.startswith(message) or (message[0] == "," and message in line)
         assert contents(tmp_path) == before
         assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("options", [["--dev", "a", "b"], ["--lowercase"]])
+def test_the_grammar_corpus_is_as_it_is(options, tmp_path, capsys):
+    message = refused(capsys, "train", "--out", tmp_path / "run", *options)
+    assert message == f"{options[0]} goes with --train; the grammar corpus is as it is"
+
+
+def test_a_name_that_weights_cannot_have_is_refused_at_the_start(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(train, "prepare", None)  # it is not to come that far
+    with pytest.raises(SystemExit):
+        main(["train", "--out", str(tmp_path / "run\udcff")])
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.endswith(rf"--out: must be a name in UTF-8, got b'{tmp_path}/run\xff'")
 
 
 def test_a_folder_that_cannot_be_made_is_named(quick, tmp_path, capsys):
@@ -519,14 +549,16 @@ def test_a_new_field_of_the_model_is_an_option_by_itself(monkeypatch):
         (["--epochs", "1e300"], "--epochs: must be above 0 and at most 2147483647, got 1e300"),
         (["--epochs", "nan"], "--epochs: must be above 0 and at most 2147483647, got nan"),
         (["--warmup", "0"], "--warmup: must be a whole number from 1 to 2147483647, got 0"),
-        (["--batch-size", "2.5"], "--batch-size: must be a whole number from 1 to 2147483647, got 2.5"),
-        (["--d-model", "9" * 30], "--d-model: must be a whole number from 1 to 2147483647, got 999"),
+        (["--batch-size", "2.5"], "--batch-size: must be a whole number from 1 to 2147483647,"),
+        (["--d-model", "9" * 30], "--d-model: must be a whole number from 1 to 2147483647, got"),
         (["--smoothing", "1"], "must be at least 0 and below 1, got 1"),
         (["--clip-norm", "0"], "must be positive, got 0"),
         (["--length-penalty", "inf"], "must be finite, got inf"),
         (["--seed", "-1"], "--seed: must be a whole number from 0 to 9223372036854775807, got -1"),
         (["--device", "cuda:99"], "--device: must be cpu"),
         (["--train", "one"], "expected 2 arguments"),
+        (["--optimizer", "AdamX"], "invalid choice: 'AdamX' (choose from "),
+        (["--weight-decay", "-1"], "--weight-decay: must be at least 0, got -1"),
     ],
 )
 def test_options_that_do_not_fit_are_refused_in_one_line(

@@ -106,7 +106,7 @@ def add_number(
     group: argparse._ActionsContainer,
     name: str,
     kind: Callable[[str], Any],
-    default: float | None = None,
+    default: int | float | None = None,
     text: str = "",
 ) -> None:
     """An option whose help ends in its default, if it has one."""

@@ -114,14 +114,15 @@ class RunFolder:
     def create(self, settings: Settings, tokenizers: Tokenizers) -> None:
         """Makes the whole of it, or nothing; killed in between, the same command makes the rest."""
         self.check_new()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.absolute().parent.mkdir(parents=True, exist_ok=True)
         try:
             self._create(settings, tokenizers)
         except OSError as error:  # which would name what it is called on the way
             raise OSError(error.errno, error.strerror or str(error), str(self.path)) from error
 
     def _create(self, settings: Settings, tokenizers: Tokenizers) -> None:
-        with tempfile.TemporaryDirectory(dir=self.path.parent, prefix=".new-run-") as temporary:
+        parent = self.path.absolute().parent
+        with tempfile.TemporaryDirectory(dir=parent, prefix=".new-run-") as temporary:
             made = Path(temporary)
             names = (_BYTE_PAIRS,) if settings.byte_pairs else _WORDS
             for name, tokenizer in zip(names, tokenizers, strict=False):
