@@ -20,7 +20,7 @@ import torch
 from tests.package.limits import largest_file
 from tests.package.unchecked import unchecked
 from tools.chapters import ROOT
-from transformer.commands import main, prepare, train, train_options
+from transformer.commands import evaluate, main, prepare, train, train_options
 from transformer.commands.run_folder import RunFolder
 from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches
@@ -325,6 +325,65 @@ def test_the_options_of_training_are_handed_on(quick, tmp_path, asked):
     assert main(["train", "--out", str(tmp_path / "run"), *quick, *words, "--compile"]) == 130
     wanted |= {"compiled": True, "evaluate_every": 6, "progress": False}
     assert {name: asked[0][name] for name in wanted} == wanted
+
+
+def test_the_optimizer_is_as_asked_and_a_run_goes_on_with_the_same(quick, tmp_path, asked, capsys):
+    run = tmp_path / "run"
+    options = ["--optimizer", "adamw", "--weight-decay", "0.25"]
+    assert main(["train", "--out", str(run), *quick, *options]) == 130
+    assert main(["train", "--out", str(tmp_path / "paper"), *quick]) == 130
+    adamw, paper = (call["optimizer"] for call in asked)
+    assert type(adamw) is torch.optim.AdamW
+    assert adamw.defaults["weight_decay"] == 0.25
+    assert (type(paper), paper.defaults["betas"]) == (torch.optim.Adam, (0.9, 0.98))
+    for call in asked:
+        of_model = {id(p) for p in call["model"].parameters()}
+        assert {id(p) for p in call["optimizer"].param_groups[0]["params"]} == of_model
+    capsys.readouterr()
+    message = refused(capsys, "train", "--out", run, *quick)
+    assert message.endswith("--optimizer was adamw, is None; --weight-decay was 0.25, is None")
+
+
+@pytest.mark.parametrize("name", ["adamw", "sgd"])
+def test_any_optimizer_trains_and_goes_on_to_the_same_weights(name, quick, tmp_path):
+    options = [*quick, "--optimizer", name, "--weight-decay", "0.1"]
+    whole = trains(tmp_path / "whole", *options)
+    trains(tmp_path / "run", *options, "--steps", "2")
+    again = trains(tmp_path / "run", *options)
+    assert again["state"]["losses"] == whole["state"]["losses"]
+
+
+@pytest.mark.usefixtures("unchecked")  # decodes
+def test_a_run_that_has_diverged_ends_with_its_results(quick, few, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(evaluate, "evaluate_loss", lambda model, batches: 1000.0)
+    run = tmp_path / "run"
+    trains(run, *quick, "--dev", *few, "--beam-size", "1")
+    assert "loss: 1000.0000 nats a token, perplexity inf" in capsys.readouterr().out
+    results = json.loads((run / "results.json").read_text(), parse_constant=pytest.fail)
+    assert results["dev"]["perplexity"] is None
+    assert results["dev"]["loss"] == 1000
+
+
+def test_killed_while_its_folder_is_filled_a_run_can_begin(quick, tmp_path, monkeypatch, capsys):
+    run = tmp_path / "run"
+    run.mkdir()
+    replace, renamed = os.replace, []
+
+    def kill(source, target):
+        if Path(target).parent == run:
+            renamed.append(Path(target).name)
+            if renamed == ["bpe.json", "settings.json"]:
+                raise KeyboardInterrupt
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", kill)
+        assert main(["train", "--out", str(run), *quick]) == 130
+    assert [path.name for path in run.iterdir()] == ["bpe.json"]
+    capsys.readouterr()
+    message = refused(capsys, "train", "--out", run, *quick, "--vocab-size", "299")
+    assert message == f"--out must be a new folder or that of a run, got {run}"
+    trains(run, *quick)
 
 
 def test_the_number_of_epochs_gives_that_of_steps(files, few, tmp_path):

@@ -4,8 +4,11 @@ import gzip
 import inspect
 import io
 import json
+import os
 import shutil
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import torch
@@ -20,6 +23,7 @@ from transformer.commands.run_folder import RunFolder
 from transformer.commands.translate import read_sentences
 from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches, pad
+from transformer.data.corpus import Split
 from transformer.data.parallel import encode_pairs
 from transformer.data.text import Vocabulary
 from transformer.data.tokens import BOS_ID, EOS_ID
@@ -213,6 +217,28 @@ def test_a_line_that_cannot_be_read_is_named_after_those_before_it(
     assert written.err.count("\n") == 1
 
 
+def test_bad_lines_are_skipped_as_asked_and_the_others_keep_their_number(run, monkeypatch, capsys):
+    data = io.BytesIO(b"a dog\ncaf\xe9\nthey eat\n" + b"dog " * 70 + b"\nI am\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(data))
+    assert main(["translate", str(run), "--device", "cpu", "--on-bad", "skip"]) == 0
+    written = capsys.readouterr()
+    assert written.out == "A DOG\n\nTHEY EAT\n\nI AM\n"
+    lines = written.err.splitlines()
+    assert lines[0] == "standard input, line 2: not UTF-8; skipped"
+    assert lines[1].startswith("standard input, line 4: must have no more than 64 tokens, got ")
+    assert len(lines) == 2
+
+
+def test_what_a_model_cannot_decode_with_is_refused_before_the_first_line(run, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", None)
+    for options, message in (
+        (["--beam-size", "9999"], "beam_size must be at most 280"),
+        (["--length-penalty", "1e308"], "length_penalty must be between -"),
+        (["--max-len", "65"], "--max-len must be at most 64, got 65"),
+    ):
+        assert refused(capsys, "evaluate", run, "no", "no", *options).startswith(message)
+
+
 def test_the_longest_line_leaves_room_for_its_end(run):
     loaded = RunFolder(run).load()
     longest = "7" * (64 - len(loaded.tokenizers[0].encode("7")))
@@ -336,7 +362,7 @@ def test_checkpoints_are_best_last_or_a_step_or_a_mean(run, options, capsys):
             '{run}/settings.json is not of a training run: ValueError("its format',
         ),
         ("bpe.json", None, "{run}/bpe.json: No such file or directory"),
-        ("bpe.json", b"{", "{run}/bpe.json is not a saved BytePairEncoding: "),
+        ("bpe.json", b"{", "{run}/bpe.json is not the vocabulary that the run began with"),
         ("step-00000120/model.safetensors", b"x", "{run}/step-00000120/model.safetensors is dam"),
         ("step-00000120/state.json", b"x", "{run}/step-00000120/state.json is not a checkpoint"),
     ],
@@ -440,6 +466,38 @@ def test_scores_are_those_of_sacrebleu_on_what_translate_writes(
     assert f"BLEU: {found['BLEU']:.2f}  beam 4, length penalty 0.6; nrefs:1|case:mixed|" in printed
 
 
+def test_results_go_into_what_is_no_file_and_never_in_its_place(run, held_out, tmp_path, capsys):
+    words = ["evaluate", run, *held_out[2], "--device", "cpu", "--json"]
+    pipe, link, file = (tmp_path / name for name in ("pipe", "link", "file"))
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        assert main([str(word) for word in (*words, pipe)]) == 0
+        assert json.loads(reader.stdout.read())["checkpoint"] == "step 120"
+    assert pipe.is_fifo()
+    file.write_text("old")
+    link.symlink_to(file)
+    assert main([str(word) for word in (*words, link)]) == 0
+    assert link.is_symlink()
+    assert json.loads(file.read_text())["sentences"] == 5
+    assert refused(capsys, *words, "/dev/full") == "No space left on device"
+    assert Path("/dev/full").is_char_device()
+
+
+def test_where_results_cannot_go_is_told_before_the_work(run, held_out, tmp_path, capsys):
+    paths = [Path(path) for path in held_out[2]]
+    before = [path.read_bytes() for path in paths]
+    (tmp_path / "link").symlink_to(paths[0])
+    source = "--json must be none of the files that are measured on, got "
+    folder = "--json must be a file in a folder that is there, got "
+    for given, message in (
+        (paths[0], source), (paths[1], source), (tmp_path / "link", source),
+        (tmp_path, folder), (Path("."), folder), (tmp_path / "no/x", folder),
+    ):  # fmt: skip
+        words = ("evaluate", tmp_path / "no run", *paths, "--json", given)
+        assert refused(capsys, *words) == f"{message}{given}"
+    assert [path.read_bytes() for path in paths] == before
+
+
 def test_decoding_is_as_asked_and_named(run, held_out, tmp_path, capsys):
     options = ["--beam-size", "1", "--max-len", "2", "--json", str(tmp_path / "x.json")]
     assert main(["evaluate", str(run), *held_out[2], "--device", "cpu", *options]) == 0
@@ -464,8 +522,7 @@ def test_what_is_measured_is_decoded_as_asked_from_what_the_model_reads(run, mon
     for lowercase, read in ((False, "A Dog"), (True, "a dog")):
         measured = measure(
             loaded._replace(lowercase=lowercase),
-            pairs,
-            examples,
+            Split(pairs, examples),
             decoding=Decoding(**options),
             batch_size=5,
         )

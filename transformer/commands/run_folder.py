@@ -13,7 +13,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, get_origin, get_type_hints
 
@@ -43,7 +43,7 @@ from transformer.training.checkpoint import (
     step_of,
 )
 
-_FORMAT = "transformer.commands.run_folder 1"
+_FORMAT = "transformer.commands.run_folder 2"
 _SETTINGS, _RESULTS = "settings.json", "results.json"
 _BYTE_PAIRS, _WORDS = "bpe.json", ("source.json", "target.json")
 
@@ -56,6 +56,7 @@ class Settings:
     byte_pairs: bool  # one vocabulary of both languages, rather than the words of each
     digests: dict[str, str]  # of the sentences to train and to measure on
     options: dict[str, Any]
+    tokenizers: dict[str, str] = field(default_factory=dict)  # digests of their files
 
 
 class LoadedRun(NamedTuple):
@@ -103,9 +104,8 @@ class RunFolder:
 
     def check_new(self) -> None:
         """Raises ValueError unless there is nothing yet, an empty folder, or what a kill left."""
-        if self.path.exists() and (
-            not self.path.is_dir() or self._names() - {_BYTE_PAIRS, *_WORDS}
-        ):
+        is_file = self.path.exists() and not self.path.is_dir()
+        if is_file or self._names() - {_BYTE_PAIRS, *_WORDS}:
             raise ValueError(f"--out must be a new folder or that of a run, got {self.path}")
 
     def _names(self) -> set[str]:
@@ -130,7 +130,7 @@ class RunFolder:
             written = {name: _digest(made / name) for name in names}
             if any(written.get(name) != _digest(self.path / name) for name in self._names()):
                 raise ValueError(f"--out must be a new folder or that of a run, got {self.path}")
-            about = {"format": _FORMAT, **asdict(settings), "tokenizers": written}
+            about = {"format": _FORMAT, **asdict(replace(settings, tokenizers=written))}
             replace_file(made / _SETTINGS, json.dumps(about, indent=1))
             self.path.mkdir(exist_ok=True)
             for name in (*names, _SETTINGS):  # the settings come last: they make it a run
@@ -141,16 +141,16 @@ class RunFolder:
 
         The vocabulary belongs to the weights: with another one each id would mean another word.
         """
-        file, wanted = self.path / _SETTINGS, get_type_hints(Settings)
-        kinds = {name: get_origin(kind) or kind for name, kind in wanted.items()}
+        file, hints = self.path / _SETTINGS, get_type_hints(Settings)
+        kinds = {name: get_origin(kind) or kind for name, kind in hints.items()}
         try:
             about = read_json(file, _FORMAT, "of a training run", **kinds)
         except FileNotFoundError:
             raise ValueError(
                 f"{self.path} must be the folder of a run, has no {_SETTINGS}"
             ) from None
-        for name, digest in about.get("tokenizers", {}).items():  # an older run has none
-            if _digest(self.path / name) != digest:
+        for name, wanted in about["tokenizers"].items():
+            if _digest(self.path / name) != wanted:
                 raise ValueError(
                     f"{self.path / name} is not the vocabulary that the run began with"
                 )
