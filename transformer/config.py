@@ -16,6 +16,9 @@ from transformer.checks import (
 from transformer.layers import FeedForwardKind, NormKind, NormOrder
 from transformer.positional import POSITIONS, Positions
 
+# beyond these a number is a mistake: to try such a model is to wait without end, or for memory
+_MOST_PARAMETERS, _MOST_LAYERS, _MOST_TOKENS = 10**12, 10**4, 10**8
+
 
 @dataclass(frozen=True, kw_only=True)
 class LayerConfig:
@@ -47,7 +50,10 @@ class LayerConfig:
 
     def __post_init__(self) -> None:
         check_positive(d_ff=self.d_ff, max_len=self.max_len)
+        if self.max_len > _MOST_TOKENS:
+            raise ValueError(f"max_len must be at most {_MOST_TOKENS:,}, got {self.max_len}")
         check_heads(self.d_model, self.n_heads, self.n_key_heads)
+        self._check_size()
         check_share(dropout=self.dropout)
         check_choice(get_args(NormOrder), norm=self.norm)
         check_choice(get_args(NormKind), norm_kind=self.norm_kind)
@@ -58,6 +64,19 @@ class LayerConfig:
             raise TypeError(f"bias must be a bool, got {self.bias!r}")
         with torch.device("meta"):  # the kind of positions knows itself what sizes it can have
             self.positions_at_embedding(), self.positions_in_attention()
+
+    def _check_size(self, n_embeddings: int = 0, **stacks: int) -> None:
+        """Raises ValueError for more layers in a stack, or parameters, than any model has."""
+        for name, n_layers in stacks.items():
+            if n_layers > _MOST_LAYERS:
+                raise ValueError(f"{name} must be at most {_MOST_LAYERS:,}, got {n_layers}")
+        # at least: two matrices of attention and two of the network in each layer, and embeddings
+        n_layers = sum(stacks.values()) or 1
+        n = self.d_model * (2 * n_layers * (self.d_model + self.d_ff) + n_embeddings)
+        if n > _MOST_PARAMETERS:
+            sizes = f"d_model {self.d_model}, d_ff {self.d_ff}, {n_layers} layers"
+            wanted = f"a model must have at most {_MOST_PARAMETERS:,} parameters"
+            raise ValueError(f"{wanted}, got {n:,} and more of {sizes}, {n_embeddings} tokens")
 
     @property
     def d_k(self) -> int:
@@ -109,6 +128,11 @@ class TransformerConfig(LayerConfig):
             n_decoder_layers=self.n_decoder_layers,
         )
         super().__post_init__()
+        self._check_size(
+            max(self.src_vocab_size, self.tgt_vocab_size),
+            n_encoder_layers=self.n_encoder_layers,
+            n_decoder_layers=self.n_decoder_layers,
+        )
         if self.pad_id is not None:
             check_pad_id(self.pad_id, self.src_vocab_size, self.tgt_vocab_size)
         if self.share_embeddings not in (None, True, False):

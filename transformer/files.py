@@ -12,18 +12,19 @@ from filelock import FileLock, Timeout
 LOCK = ".lock"  # the file in a folder that is held while one writes there
 
 
-def replace_file(path: str | Path, data: bytes | str) -> None:
-    """Writes ``data``, a str as UTF-8: whoever reads ``path`` meets the old file or the new one.
+@contextlib.contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A new, empty file beside ``path``; at the end of the block it takes its place.
 
-    Raises OSError, which names ``path``; the old file then stays, and nothing is left beside it.
+    Whoever reads ``path`` meets the old file or the new one. Raises OSError, which names ``path``;
+    the old file then stays, and nothing is left beside it.
     """
     path = Path(path)
-    data = data.encode() if isinstance(data, str) else data
-    # nobody can have laid a link under a name that is drawn now, and "x" would not follow it
+    # nobody can have laid a link under a name that is drawn now, and this would not follow it
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with open(temporary, "xb") as file:
-            file.write(data)
+        temporary.touch(exist_ok=False)
+        yield temporary
         flush(temporary)
         os.replace(temporary, path)
     except BaseException as error:
@@ -33,6 +34,12 @@ def replace_file(path: str | Path, data: bytes | str) -> None:
             raise OSError(error.errno, error.strerror or str(error), str(path)) from error
         raise
     flush(path.parent)
+
+
+def replace_file(path: str | Path, data: bytes | str) -> None:
+    """Writes ``data``, a str as UTF-8, as ``replacing`` does."""
+    with replacing(path) as temporary:
+        temporary.write_bytes(data.encode() if isinstance(data, str) else data)
 
 
 @contextlib.contextmanager

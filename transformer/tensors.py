@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from transformer.checks import shape_text
@@ -46,10 +46,27 @@ def copy_tensors(tensors: Mapping[str, Tensor], model: nn.Module) -> None:
 
 def save_tensors(tensors: Mapping[str, Tensor], file: Path) -> None:
     """Raises OSError where the file cannot be written, as on a full disk."""
+    file.touch()
+    mode = file.stat().st_mode  # the user's usual one; safetensors lets nobody else read a file
     try:
-        save_file(dict(tensors), file)
+        save_file(dict(tensors), file, metadata={"format": "pt"})
     except SafetensorError as error:
         raise OSError(str(error)) from error
+    file.chmod(mode)
+
+
+def open_tensors(file: Path) -> dict[str, Tensor]:
+    """The tensors of a file, on the CPU; their numbers are read where they are first looked at.
+
+    Raises ValueError, which names the file, for what is no safetensors file or is cut off, and
+    OSError for one that cannot be read.
+    """
+    with open(file, "rb"):  # a missing permission is named here: safetensors misses the file
+        pass
+    try:
+        return load_file(file)
+    except SafetensorError as error:
+        raise ValueError(f"{file} is damaged: {error}") from error
 
 
 def layout(file: Path) -> dict[str, Tensor]:

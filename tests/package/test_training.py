@@ -18,6 +18,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torch.testing import assert_close
 from tqdm import tqdm
 
+from tests.package.checkpoint_files import read_about
 from tests.package.copying import copy_batch
 from tests.package.unchecked import unchecked
 from tools.chapters import ROOT
@@ -295,7 +296,7 @@ def test_an_evaluation_that_fails_loses_nothing_and_a_tensor_is_a_number(tmp_pat
 
     with pytest.raises(ZeroDivisionError):
         fit(model(), batches, n_steps=2, run=tmp_path, evaluate=fails, **FLAT)
-    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000002"]
+    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000002.safetensors"]
     history = fit(
         model(), batches, n_steps=3, run=tmp_path, evaluate=lambda m: torch.tensor(2.0), **FLAT
     )
@@ -373,8 +374,8 @@ def test_gradients_are_cut_after_they_are_unscaled(tmp_path, monkeypatch):
     # float16 on a CPU, where ``precision`` refuses it: the scale of the gradients is a GPU's
     monkeypatch.setattr("transformer.training.step.autocast_dtype", lambda *_: torch.float16)
     fit(model(), batches, n_steps=1, clip_norm=0.01, run=tmp_path, **FLAT)
-    moments = load_file(checkpoints(tmp_path)[-1] / "optimizer.safetensors")
-    first = [moment.flatten() for name, moment in moments.items() if name.endswith("exp_avg")]
+    tensors = load_file(checkpoints(tmp_path)[-1]).items()
+    first = [tensor.flatten() for name, tensor in tensors if name.endswith(":exp_avg")]
     assert torch.cat(first).norm().item() == pytest.approx((1 - 0.9) * 0.01, rel=1e-3)
 
 
@@ -382,7 +383,7 @@ def test_the_scale_of_half_precision_gradients_grows_and_is_resumed(tmp_path, mo
     monkeypatch.setattr("transformer.training.step.autocast_dtype", lambda *_: torch.float16)
 
     def scaler():
-        return json.loads((checkpoints(tmp_path)[-1] / "state.json").read_text())["state"]["scaler"]
+        return read_about(checkpoints(tmp_path)[-1])["state"]["scaler"]
 
     fit(model(), batches, n_steps=2, run=tmp_path, **FLAT)
     assert scaler()["_growth_tracker"] == 2  # updates since the scale was last changed
@@ -524,7 +525,10 @@ def test_training_in_pieces_gives_the_same_weights_and_history(tmp_path):
     options = {"save_every": 4, "evaluate": lambda m: 1.5, "evaluate_every": 5, **FLAT}
     expected = fit(whole, batches, n_steps=11, **options)
     fit(first, batches, n_steps=6, run=tmp_path, **options)
-    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000004", "step-00000006"]
+    assert [p.name for p in checkpoints(tmp_path)] == [
+        "step-00000004.safetensors",
+        "step-00000006.safetensors",
+    ]
     got = fit(second, batches, n_steps=11, run=tmp_path, **options)
     assert got.losses == expected.losses
     assert {5, 10, 11} < got.evaluations.keys()
@@ -572,7 +576,7 @@ def test_an_interrupt_saves_the_last_whole_step(where, number, done, tmp_path):
     first, second = model(dropout=0.3), model(seed=1 if done else 0, dropout=0.3)
     with pytest.raises(KeyboardInterrupt):
         fit(first, **functions, **options)
-    assert [p.name for p in checkpoints(tmp_path)] == [f"step-{done:08d}"] * (done > 0)
+    assert [p.name for p in checkpoints(tmp_path)] == [f"step-{done:08d}.safetensors"] * (done > 0)
     expected = whole_run(done, accumulate=2)[0] if done else weights(model())
     assert_close(weights(first), expected, rtol=0, atol=0)
     history = fit(second, **functions, **options)
@@ -591,7 +595,7 @@ def test_an_interrupted_evaluation_loses_nothing(tmp_path):
         with pytest.raises(KeyboardInterrupt):
             fit(m, batches, n_steps=9, evaluate=evaluate, evaluate_every=every, **options)
         assert m.training
-        assert [p.name for p in checkpoints(options["run"])] == [f"step-0000000{every}"]
+        assert [p.name for p in checkpoints(options["run"])] == [f"step-0000000{every}.safetensors"]
         history = fit(model(seed=1, dropout=0.3), batches, n_steps=9, **options)
         assert history.losses == whole_run(9)[1]
 
@@ -616,7 +620,7 @@ def test_an_interrupt_waits_until_the_update_is_whole(late, tmp_path, monkeypatc
         fit(m, batches, n_steps=9, run=tmp_path, **FLAT)
     monkeypatch.undo()
     assert signal.getsignal(signal.SIGINT) is handler
-    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000003"]
+    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000003.safetensors"]
     assert_close(weights(m), whole_run(3)[0], rtol=0, atol=0)
     second = model(seed=1, dropout=0.3)
     history = fit(second, batches, n_steps=9, run=tmp_path, **FLAT)
@@ -690,7 +694,7 @@ def test_interrupted_at_any_line_it_ends_in_the_same_bits(tmp_path):
         last = Noisy(seed=2)
         assert learn(last, 6, run) == losses
         assert_close(weights(last), weights(whole), rtol=0, atol=0)
-    assert n_saved == {f"step-{n:08d}" for n in (2, 3, 4, 5)}
+    assert n_saved == {f"step-{n:08d}.safetensors" for n in (2, 3, 4, 5)}
 
 
 def test_an_interrupt_without_a_run_leaves_whole_steps():
@@ -736,7 +740,7 @@ def test_two_processes_share_gradients_once_a_step_and_are_interrupted_apart(tmp
     for process in processes:
         process.join()
     assert [process.exitcode for process in processes] == [0, 0]
-    assert [p.name for p in checkpoints(tmp_path / "run")] == ["step-00000003"]
+    assert [p.name for p in checkpoints(tmp_path / "run")] == ["step-00000003.safetensors"]
     assert [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)] == [6, 6]
 
 
@@ -787,7 +791,7 @@ def test_of_many_processes_the_first_alone_saves_and_shows_how_it_goes(
 def test_no_process_goes_on_before_the_first_has_saved(tmp_path, monkeypatch):
     seen = []  # what is there where all wait for each other
     monkeypatch.setattr("transformer.training.loop.world_size", lambda: 2)
-    monkeypatch.setattr(dist, "barrier", lambda: seen.append(checkpoints(tmp_path)[-1].name[-1]))
+    monkeypatch.setattr(dist, "barrier", lambda: seen.append(checkpoints(tmp_path)[-1].stem[-1]))
     fit(model(), batches, n_steps=5, run=tmp_path, save_every=2, **FLAT)
     assert seen == ["2", "4", "5"]
 
@@ -796,13 +800,13 @@ def test_the_best_checkpoint_stays_beside_the_latest(tmp_path):
     values = iter([3.0, 1.0, math.nan, 1.0, 2.0])
     options = {"evaluate": lambda m: next(values), "evaluate_every": 2, "save_every": 2, **FLAT}
     fit(model(), batches, n_steps=10, run=tmp_path, keep=2, **options)
-    names = [f"step-{n:08d}" for n in (4, 8, 10)]
+    names = [f"step-{n:08d}.safetensors" for n in (4, 8, 10)]
     assert [p.name for p in checkpoints(tmp_path)] == names
-    assert best_checkpoint(tmp_path).name == "step-00000004"
+    assert best_checkpoint(tmp_path).name == "step-00000004.safetensors"
     values = iter([0.5])
     fit(model(), batches, n_steps=12, run=tmp_path, keep=1, **options)
-    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000012"]
-    assert best_checkpoint(tmp_path).name == "step-00000012"
+    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000012.safetensors"]
+    assert best_checkpoint(tmp_path).name == "step-00000012.safetensors"
 
 
 def test_a_loss_that_is_not_finite_stops_training_and_is_not_saved(tmp_path):

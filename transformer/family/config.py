@@ -33,6 +33,7 @@ class FamilyConfig(LayerConfig):
     def __post_init__(self) -> None:
         check_positive(vocab_size=self.vocab_size, n_layers=self.n_layers)
         super().__post_init__()
+        self._check_size(self.vocab_size, n_layers=self.n_layers)
         if self.pad_id is not None:
             check_pad_id(self.pad_id, self.vocab_size, self.vocab_size)
         if not isinstance(self.tie_embeddings, bool):

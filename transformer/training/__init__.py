@@ -8,8 +8,7 @@ from transformer.training.checkpoint import (
     load_transformer,
     save_checkpoint,
 )
-from transformer.training.history import History
-from transformer.training.loop import evaluate_loss, fit
+from transformer.training.loop import History, evaluate_loss, fit
 from transformer.training.objective import (
     count_labels,
     linear_schedule,

@@ -1,4 +1,9 @@
-"""Checkpoints that a killed process cannot spoil: safetensors and JSON, renamed into place."""
+"""Checkpoints that a killed process cannot spoil: one safetensors file each, renamed into place.
+
+model.…        the parameters and saved buffers of the model, by name
+optimizer.…    what the optimizer remembers of each parameter, by its name
+about          all else, a JSON object as bytes; nothing is pickled
+"""
 
 import json
 import math
@@ -13,21 +18,21 @@ import torch
 from torch import Tensor, nn
 
 from transformer.checks import check_positive
-from transformer.files import remove, whole_folder
+from transformer.config import TransformerConfig
+from transformer.files import replacing
 from transformer.model import Transformer
-from transformer.saved import check_fields, make_model, read_json
 from transformer.tensors import (
     copy_tensors,
     difference,
     named_tensors,
+    open_tensors,
     read_tensors,
     save_tensors,
 )
-from transformer.training.moments import named_moments, read_moments, restore_moments
+from transformer.training.optimizer_state import check_state, named_state, restore_state
 
-FORMAT = "transformer.training.checkpoint 1"
-_FILES = ("model.safetensors", "optimizer.safetensors", "state.json")
-_NAME = re.compile(r"step-\d{8,}")
+FORMAT = "transformer.training.checkpoint 2"
+_NAME = re.compile(r"step-\d{8,}(\.safetensors)?")  # without the ending: a folder of format 1
 
 
 def save_checkpoint(
@@ -39,36 +44,48 @@ def save_checkpoint(
     state: dict[str, Any],
     keep: int = 2,
 ) -> Path:
-    """Writes ``run``/step-00000000 whole or not at all, and returns its path.
+    """Writes ``run``/step-00000000.safetensors whole or not at all, and returns its path.
 
-    Weights and moments are in safetensors; ``step``, the model's config and ``state``, which must
-    be JSON, in state.json. Of the checkpoints in ``run``, the ``keep`` latest and the best stay.
-    One process at a time may save in ``run``: ``fit`` holds its lock while it trains.
+    It holds the weights, what the optimizer remembers, ``step``, the model's config and ``state``,
+    which must be JSON. Of the checkpoints in ``run``, the ``keep`` latest and the best stay. One
+    process at a time may save in ``run``: ``fit`` holds its lock while it trains.
 
     Raises OSError, which names the checkpoint; those there are stay then.
     """
     check_positive(step=step, keep=keep)
     run = Path(run)
-    final, temporary = run / f"step-{step:08d}", run / f".writing-{os.getpid()}"
-    about = {"format": FORMAT, "step": step, "config": _config(model), "state": state}
-    _remove_leftovers(run)
-    with whole_folder(final, temporary):
-        (temporary / _FILES[2]).write_text(json.dumps(about), encoding="utf-8")
-        save_tensors(named_tensors(model), temporary / _FILES[0])
-        save_tensors(dict(named_moments(model, optimizer)), temporary / _FILES[1])
-    _remove_old(run, keep)
-    return final
+    file = run / f"step-{step:08d}.safetensors"
+    remembered, of_optimizer = named_state(model, optimizer)
+    about = {"format": FORMAT, "step": step, "config": _config(model)}
+    about |= {"optimizer": of_optimizer, "state": state}
+    tensors = _prefixed("model.", named_tensors(model)) | _prefixed("optimizer.", remembered)
+    # no header, which ends at 100 MB: the losses of a few million steps would fill it
+    tensors["about"] = torch.frombuffer(bytearray(json.dumps(about).encode()), dtype=torch.uint8)
+    run.mkdir(parents=True, exist_ok=True)
+    for left in run.glob(".step-*"):  # half written by processes that were killed
+        left.unlink()
+    try:
+        with replacing(file) as temporary:
+            save_tensors(tensors, temporary)
+    except OSError as error:
+        raise OSError(f"{file} was not saved: {error}") from error
+    best = best_checkpoint(run)
+    for old in checkpoints(run)[:-keep]:
+        if old != best:
+            old.unlink()
+    return file
 
 
 def checkpoints(run: str | Path) -> list[Path]:
     """The checkpoints in ``run``, oldest first."""
     run = Path(run)
-    return sorted((run / name for name in _names(run) if _NAME.fullmatch(name)), key=step_of)
+    names = os.listdir(run) if run.is_dir() else []  # read at once: Ctrl-C leaves no folder open
+    return sorted((run / name for name in names if _NAME.fullmatch(name)), key=step_of)
 
 
 def step_of(path: Path) -> int:
     """How many steps had been done when the checkpoint was saved."""
-    return int(path.name.removeprefix("step-"))
+    return int(path.name.removeprefix("step-").removesuffix(".safetensors"))
 
 
 def best_checkpoint(run: str | Path) -> Path:
@@ -80,9 +97,11 @@ def best_checkpoint(run: str | Path) -> Path:
     saved = checkpoints(run)
     if not saved:
         raise ValueError(f"run must hold a checkpoint, got {run}")
-    evaluations = _read_about(saved[-1])["state"].get("evaluations", {})
-    if not isinstance(evaluations, dict) or not all(map(_is_number, evaluations.values())):
-        raise ValueError(f"{saved[-1] / _FILES[2]} must hold numbers in state.evaluations")
+    evaluations = _open(saved[-1])[0]["state"].get("evaluations", {})
+    if not isinstance(evaluations, dict) or not all(
+        isinstance(value, int | float) for value in evaluations.values()
+    ):
+        raise ValueError(f"{saved[-1]} must hold numbers in state.evaluations")
     values = {path: evaluations.get(str(step_of(path)), math.nan) for path in saved}
     measured = [path for path in saved if not math.isnan(values[path])]
     return min(measured, key=lambda path: values[path], default=saved[-1])
@@ -92,33 +111,35 @@ def best_checkpoint(run: str | Path) -> Path:
 class Checkpoint:
     """What a checkpoint holds, read and held against a model, which has not changed yet."""
 
-    file: Path  # state.json, for whoever checks the state to name
-    step: int
-    state: dict[str, Any]
+    path: Path
+    about: dict[str, Any]
     weights: dict[str, Tensor]
-    moments: dict[str, Tensor]
+    remembered: dict[str, Tensor]  # by the optimizer
 
     def restore(self, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
         """Gives ``model``, and ``optimizer`` if there is one, what it was read for."""
         copy_tensors(self.weights, model)
         if optimizer is not None:
-            restore_moments(model, optimizer, self.moments)
+            restore_state(self.remembered, self.about["optimizer"], model, optimizer)
 
 
 def read_checkpoint(
     path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None
 ) -> Checkpoint:
-    """All that ``load_checkpoint`` restores, checked; ``state`` is for the caller to check.
+    """All that ``load_checkpoint`` restores, checked; about["state"] is for the caller to check.
 
-    Raises ValueError, which names the file, for one that is cut off, of another model, or holds
-    what no training leaves: numbers that are not finite, negative second moments, half a step.
+    Raises ValueError, which names the file, for one that is cut off, is of another model or
+    another optimizer, or holds a number that is not finite.
     """
     path = Path(path)
-    about = _read_about(path)
-    check_config(path, model)
-    weights = read_tensors(path / _FILES[0], named_tensors(model))
-    moments = {} if optimizer is None else read_moments(path / _FILES[1], model)
-    return Checkpoint(path / _FILES[2], about["step"], about["state"], weights, moments)
+    about, stored = _open(path)
+    _check_config(path, about, model)
+    remembered = {name: t for name, t in stored.items() if not name.startswith("model.")}
+    read_tensors(path, _prefixed("model.", named_tensors(model)) | remembered)
+    weights, remembered = (_of(stored, prefix) for prefix in ("model.", "optimizer."))
+    if optimizer is not None:
+        check_state(path, remembered, about["optimizer"], model, optimizer)
+    return Checkpoint(path, about, weights, remembered)
 
 
 def load_checkpoint(
@@ -131,32 +152,32 @@ def load_checkpoint(
     """
     saved = read_checkpoint(path, model, optimizer)
     saved.restore(model, optimizer)
-    return saved.step, saved.state
+    return saved.about["step"], saved.about["state"]
 
 
 def check_config(path: Path, model: nn.Module) -> None:
-    """Raises ValueError unless the checkpoint is of a model with the config of ``model``.
-
-    That takes a look at a small file, and none at the weights.
-    """
-    stored, own = _read_about(path)["config"], _config(model)
-    if stored is not None and own is not None:
-        kind: Any = type(model.config)
-        try:  # a field may be younger than the checkpoint
-            stored = check_fields(kind, stored)
-        except ValueError as error:
-            raise ValueError(f"{path} is of another model: {error}") from error
-    if stored != own:
-        raise ValueError(f"{path} is of another model: {difference(stored or {}, own or {})}")
+    """Raises ValueError unless the checkpoint is of a model with the config of ``model``."""
+    _check_config(path, _open(path)[0], model)
 
 
 def load_transformer(path: str | Path, *, device: torch.device | str = "cpu") -> Transformer:
     """The model of a checkpoint, in evaluation mode. Raises ValueError as load_checkpoint does."""
     path = Path(path)
-    config = _read_about(path)["config"]
-    if config is None:
+    about, stored = _open(path)
+    if about["config"] is None:
         raise ValueError(f"{path} holds no Transformer: it was saved without a config")
-    return make_model("Transformer", config, path / _FILES[0]).to(device).eval()
+    try:
+        config = TransformerConfig(**about["config"])
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path} holds no Transformer: {error}") from error
+    weights = _of(stored, "model.").values()
+    dtype = next((t.dtype for t in weights if t.is_floating_point()), torch.float32)
+    with torch.device("meta"):  # an outline to hold the file against, before memory is asked for
+        outline = Transformer(config).to(dtype)
+    saved = read_checkpoint(path, outline)
+    model = Transformer(config).to(dtype)
+    saved.restore(model)
+    return model.to(device).eval()
 
 
 def average_checkpoints(
@@ -185,37 +206,49 @@ def _config(model: nn.Module) -> dict[str, Any] | None:
     return asdict(config) if is_dataclass(config) and not isinstance(config, type) else None
 
 
-def _read_about(path: Path) -> dict[str, Any]:
-    """What state.json says, with everything of the right type but what the caller put in state."""
-    file = path / _FILES[2]
-    about = read_json(file, FORMAT, "a checkpoint of this package", step=int, state=dict)
-    if not isinstance(about.get("config"), dict | None):
-        raise ValueError(f"{file} is not a checkpoint of this package: its config is no object")
+def _check_config(path: Path, about: dict[str, Any], model: nn.Module) -> None:
+    stored, own = about["config"], _config(model)
+    if stored is not None and own is not None:
+        try:  # a field may be younger than the checkpoint, and is at its default then
+            stored = asdict(type(model.config)(**stored))
+        except (TypeError, ValueError) as error:
+            raise ValueError(f"{path} is of another model: {error}") from error
+    if stored != own:
+        raise ValueError(f"{path} is of another model: {difference(stored or {}, own or {})}")
+
+
+def _open(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What stands in about, of the right types but for the state, and all tensors of the file."""
+    if path.is_dir():
+        raise ValueError(f"{path} is a folder: an older version saved it, which this cannot read")
+    stored = open_tensors(path)
+    kinds = {"step": int, "config": dict | None, "optimizer": dict, "state": dict}
+    try:
+        about = json.loads(stored["about"].numpy().tobytes(), parse_int=_whole_number)
+        if about["format"] != FORMAT:
+            raise ValueError(f"its format is {about['format']!r}, not {FORMAT!r}")
+        for key, kind in kinds.items():
+            if not isinstance(about[key], kind) or isinstance(about[key], bool):
+                raise ValueError(f"its {key} is {about[key]!r:.40}")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
+        raise ValueError(f"{path} is not a checkpoint of this package: {error!r}") from error
     if _NAME.fullmatch(path.name) and step_of(path) != about["step"]:
-        wanted = f"{file} must be of step {step_of(path)}, as its folder"
+        wanted = f"{path} must be of step {step_of(path)}, as it is called"
         raise ValueError(f"{wanted}, got {about['step']}")
-    return about
+    return about, stored
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _whole_number(digits: str) -> int:
+    """Of JSON, where it can be of any length."""
+    number = int(digits)
+    if abs(number) >= 2**63:
+        raise ValueError(f"no number that is saved has {len(digits)} digits")
+    return number
 
 
-def _remove_leftovers(run: Path) -> None:
-    """What processes that were killed have left half written or half removed."""
-    for name in _names(run):
-        if name.startswith((".writing-", ".removing-")):
-            remove(run / name)
+def _prefixed(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    return {prefix + name: tensor for name, tensor in tensors.items()}
 
 
-def _names(run: Path) -> list[str]:
-    """What lies in ``run``, read at once: Ctrl-C leaves no folder open."""
-    return os.listdir(run) if run.is_dir() else []
-
-
-def _remove_old(run: Path, keep: int) -> None:
-    best = best_checkpoint(run)
-    for old in checkpoints(run)[:-keep]:
-        if old != best:
-            os.rename(old, run / f".removing-{old.name}")  # so that none is ever half there
-            remove(run / f".removing-{old.name}")
+def _of(tensors: dict[str, Tensor], prefix: str) -> dict[str, Tensor]:
+    return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}

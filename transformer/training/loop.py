@@ -3,8 +3,8 @@
 import contextlib
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sized
-from dataclasses import KW_ONLY, dataclass, field
+from collections.abc import Callable, Iterable, Sized
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +22,13 @@ from transformer.runtime import (
     uninterrupted,
     world_size,
 )
-from transformer.training.checkpoint import checkpoints, read_checkpoint, save_checkpoint, step_of
-from transformer.training.history import History, read_history
+from transformer.training.checkpoint import (
+    Checkpoint,
+    checkpoints,
+    read_checkpoint,
+    save_checkpoint,
+    step_of,
+)
 from transformer.training.objective import (
     Schedule,
     count_labels,
@@ -32,6 +37,14 @@ from transformer.training.objective import (
 )
 from transformer.training.protocol import Trainable, TrainingBatch, as_module
 from transformer.training.step import TrainingStep
+
+
+@dataclass
+class History:
+    """What ``fit`` saw: the training loss of each step, and what ``evaluate`` returned, by step."""
+
+    losses: list[float] = field(default_factory=list)  # nats per token, smoothing included
+    evaluations: dict[int, float] = field(default_factory=dict)
 
 
 def fit(
@@ -71,154 +84,154 @@ def fit(
     FloatingPointError for NaN and infinity, BlockingIOError where another process is training in
     ``run``.
     """
-    device = torch.device(device or default_device())
+    save_every = n_steps if save_every is None else save_every
+    evaluate_every = n_steps if evaluate_every is None else evaluate_every
+    check_positive(n_steps=n_steps, save_every=save_every, evaluate_every=evaluate_every, keep=keep)
     if optimizer is None:
         if schedule is None:
             raise ValueError("schedule must be given to the paper's Adam, optimizer=None, got None")
         optimizer = paper_optimizer(as_module(model).parameters())
     step = TrainingStep(
         model, batches, optimizer=optimizer, schedule=schedule, smoothing=smoothing,
-        clip_norm=clip_norm, accumulate=accumulate, seed=seed, device=device, precision=precision,
-        compiled=compiled,
+        clip_norm=clip_norm, accumulate=accumulate, seed=seed, precision=precision,
+        device=torch.device(device or default_device()), compiled=compiled,
     )  # fmt: skip
-    training = _Training(
-        step, n_steps=n_steps, run=run, keep=keep, evaluate=evaluate,
-        save_every=n_steps if save_every is None else save_every,
-        evaluate_every=n_steps if evaluate_every is None else evaluate_every,
-    )  # fmt: skip
-    with _alone(run):
-        return training(progress)
+    if run is not None and step.sharded:
+        wanted = "for a model of fully_shard, which torch.distributed.checkpoint saves"
+        raise ValueError(f"run must be None {wanted}, got {str(run)!r}")
 
-
-@contextlib.contextmanager
-def _alone(run: str | Path | None) -> Iterator[None]:
-    """No other training writes to ``run``; of many processes the first is the one that writes."""
-    if run is None or rank() > 0:
-        yield
-        return
-    Path(run).mkdir(parents=True, exist_ok=True)
-    with only_writer(run):
-        yield
-
-
-@dataclass
-class _Training:
-    """What lies between the steps: to go on, to evaluate, to save, and to say how it goes."""
-
-    step: TrainingStep
-    _: KW_ONLY
-    n_steps: int
-    run: str | Path | None
-    save_every: int
-    keep: int
-    evaluate: Callable[[Any], float] | None
-    evaluate_every: int
-    history: History = field(default_factory=History)
-
-    def __post_init__(self) -> None:
-        check_positive(n_steps=self.n_steps, save_every=self.save_every)
-        check_positive(evaluate_every=self.evaluate_every, keep=self.keep)
-        if self.run is not None and self.step.sharded:
-            wanted = "for a model of fully_shard, which torch.distributed.checkpoint saves"
-            raise ValueError(f"run must be None {wanted}, got {str(self.run)!r}")
-
-    def __call__(self, progress: bool) -> History:
-        with uninterrupted():  # Ctrl-C finds the weights as they were, or as they are resumed
-            done = self._resume()
-        if done > self.n_steps:
-            wanted = f"n_steps must be at least the {done} done in {self.run}"
-            raise ValueError(f"{wanted}, got {self.n_steps}")
-        hidden, device = not progress or rank() > 0, self.step.device
-        bar = tqdm(total=self.n_steps, initial=done, disable=hidden, leave=False)
-        with bar, torch.random.fork_rng([device] if device.type == "cuda" else []):
-            try:
-                for number in range(done + 1, self.n_steps + 1):
-                    self.step(number)
-                    bar.update()
-                    self._between(number, bar)
-            except KeyboardInterrupt:
-                self._save_what_is_done()
-                raise
-        return self.history
-
-    def _between(self, number: int, bar: tqdm) -> None:
-        """What is due after step ``number``."""
-        last = number == self.n_steps
-        evaluate = self.evaluate if last or number % self.evaluate_every == 0 else None
-        run = self.run if last or number % self.save_every == 0 else None
+    def after(number: int) -> None:
+        last = number == n_steps
+        measured = evaluate is not None and (last or number % evaluate_every == 0)
+        saved = run is not None and (last or number % save_every == 0)
         # Losses stay on the device until someone asks: on a GPU, to look at one is to wait for it.
-        if evaluate is not None or run is not None or last or number % 10 == 0:
-            self._read_losses()
-            bar.set_postfix(loss=f"{_mean(self.history.losses[-100:]):.3f}")
+        if measured or saved or last or number % 10 == 0:
+            _read_losses(step, history)
+            bar.set_postfix(loss=f"{_mean(history.losses[-100:]):.3f}")
         try:
-            if evaluate is not None:
-                with evaluating(self.step.module):
-                    value = float(evaluate(self.step.model))
-                self._report(number, value, bar)
-                self.history.evaluations[number] = value
+            if measured:
+                with evaluating(step.module):
+                    value = float(evaluate(model))
+                _report(step, history, value, bar)
+                history.evaluations[number] = value
         finally:  # an evaluation that fails loses nothing
-            if run is not None:
-                self._save(run, number)
-        if run is not None and world_size() > 1:
+            if saved:
+                _save(step, history, run, keep)
+        if saved and world_size() > 1:
             dist.barrier()  # no process goes on, and perhaps fails, before the first has saved
 
-    def _read_losses(self) -> None:
-        """Moves losses from the device into the history, all at once."""
-        done, new = len(self.history.losses), self.step.losses
-        values = torch.stack(new).tolist() if new else []
-        with uninterrupted():
-            self.history.losses += values
-            new.clear()
-        for number, loss in enumerate(values, done + 1):
-            if not math.isfinite(loss):
-                raise FloatingPointError(f"the loss of step {number} is {loss}")
+    with _alone(run):
+        with uninterrupted():  # Ctrl-C finds the weights as they were, or as they are resumed
+            history = _resumed(step, run)
+        done = len(history.losses)
+        if done > n_steps:
+            raise ValueError(f"n_steps must be at least the {done} done in {run}, got {n_steps}")
+        bar = tqdm(total=n_steps, initial=done, disable=not progress or rank() > 0, leave=False)
+        with bar, torch.random.fork_rng([step.device] if step.device.type == "cuda" else []):
+            try:
+                for number in range(done + 1, n_steps + 1):
+                    step(number)
+                    bar.update()
+                    after(number)
+            except KeyboardInterrupt:  # which other processes may have met elsewhere: no waiting
+                _read_losses(step, history)
+                done = len(history.losses)
+                if run is not None and done not in [0, *map(step_of, checkpoints(run))]:
+                    _save(step, history, run, keep)
+                raise
+    return history
 
-    def _report(self, number: int, value: float, bar: tqdm) -> None:
-        """Leaves a line on stderr, above the bar."""
-        if bar.disable:
-            return
-        step, since = self.step, max(self.history.evaluations, default=0)
-        epoch = ""
-        if isinstance(step.batches, Sized):
-            epoch = f", epoch {number * step.accumulate / len(step.batches):.2f}"
-        tqdm.write(
-            f"step {number}{epoch}: training loss {_mean(self.history.losses[since:]):.3f}, "
-            f"evaluation {value:.4g}, learning rate {step.optimizer.param_groups[0]['lr']:.3g}, "
-            f"{bar.format_dict['elapsed']:.0f} s",
-            file=sys.stderr,
-        )
 
-    def _resume(self) -> int:
-        """Restores the last checkpoint in ``run``, if there is one; how many steps are done."""
-        if self.run is None:
-            return 0
-        saved = checkpoints(self.run)
-        if not saved:
-            return 0
-        last = read_checkpoint(saved[-1], self.step.module, self.step.optimizer)
-        history, scaler = read_history(last)  # both refuse before anything has changed
-        last.restore(self.step.module, self.step.optimizer)
-        if scaler:  # which is empty where no half precision was scaled
-            self.step.scaler.load_state_dict(scaler)
-        self.history = history
-        return last.step
+def _alone(run: str | Path | None) -> contextlib.AbstractContextManager:
+    """No other training writes to ``run``; of many processes the first is the one that writes."""
+    if run is None or rank() > 0:
+        return contextlib.nullcontext()
+    Path(run).mkdir(parents=True, exist_ok=True)
+    return only_writer(run)
 
-    def _save(self, run: str | Path, number: int) -> None:
-        model, optimizer = self.step.module, self.step.optimizer
-        if not all(p.isfinite().all() for p in model.parameters()):
-            raise FloatingPointError(
-                f"after step {number} a weight is not finite: nothing was saved"
-            )
-        if rank() == 0:
-            state = self.history.state(self.step.scaler.state_dict())
-            save_checkpoint(run, model, optimizer, step=number, state=state, keep=self.keep)
 
-    def _save_what_is_done(self) -> None:
-        """After Ctrl-C, which other processes may have met elsewhere: waits for none of them."""
-        self._read_losses()
-        done = len(self.history.losses)
-        if self.run is not None and done not in [0, *map(step_of, checkpoints(self.run))]:
-            self._save(self.run, done)
+def _resumed(step: TrainingStep, run: str | Path | None) -> History:
+    """Restores the last checkpoint in ``run``, if there is one; what it saw."""
+    saved = checkpoints(run) if run is not None else []
+    if not saved:
+        return History()
+    last = read_checkpoint(saved[-1], step.module, step.optimizer)
+    history, scale = _history(last)  # both refuse before anything has changed
+    last.restore(step.module, step.optimizer)
+    if scale:  # which is empty where no half precision was scaled
+        step.scaler.load_state_dict(scale)
+    return history
+
+
+def _history(saved: Checkpoint) -> tuple[History, dict[str, Any]]:
+    """What ``_save`` kept of the history, and the scale of half precision.
+
+    Raises ValueError, which names the file and the key, for what no training could have left.
+    """
+    step, state = saved.about["step"], saved.about["state"]
+    losses, evaluations, scale = (state.get(key) for key in ("losses", "evaluations", "scaler"))
+    wrong = None
+    if not isinstance(losses, list) or len(losses) != step or not all(map(_is_finite, losses)):
+        wrong = "losses", f"{step} finite numbers, one a step"
+    elif not isinstance(evaluations, dict) or not all(
+        number.isdecimal() and 1 <= int(number) <= step and isinstance(value, int | float)
+        for number, value in evaluations.items()
+    ):
+        wrong = "evaluations", f"numbers, by steps from 1 to {step}"
+    elif not isinstance(scale, dict) or (scale and not _is_scale(scale)):
+        wrong = "scaler", "the numbers of a GradScaler, or none"
+    if wrong:
+        key, wanted = wrong
+        got = f"{state.get(key)!r:.80}"
+        raise ValueError(f"{saved.path} must hold {wanted} in state.{key}, got {got}")
+    return History(losses, {int(number): value for number, value in evaluations.items()}), scale
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _is_scale(scale: dict[str, Any]) -> bool:
+    wanted = torch.amp.GradScaler("cpu").state_dict().keys()
+    numbers = scale.keys() == wanted and all(_is_finite(x) and x >= 0 for x in scale.values())
+    return numbers and scale["scale"] > 0
+
+
+def _save(step: TrainingStep, history: History, run: str | Path, keep: int) -> None:
+    number = len(history.losses)
+    if not all(p.isfinite().all() for p in step.module.parameters()):
+        raise FloatingPointError(f"after step {number} a weight is not finite: nothing was saved")
+    if rank() == 0:
+        state = {"scaler": step.scaler.state_dict(), **asdict(history)}
+        save_checkpoint(run, step.module, step.optimizer, step=number, state=state, keep=keep)
+
+
+def _read_losses(step: TrainingStep, history: History) -> None:
+    """Moves losses from the device into the history, all at once."""
+    done = len(history.losses)
+    values = torch.stack(step.losses).tolist() if step.losses else []
+    with uninterrupted():
+        history.losses += values
+        step.losses.clear()
+    for number, loss in enumerate(values, done + 1):
+        if not math.isfinite(loss):
+            raise FloatingPointError(f"the loss of step {number} is {loss}")
+
+
+def _report(step: TrainingStep, history: History, value: float, bar: tqdm) -> None:
+    """Leaves a line on stderr, above the bar."""
+    if bar.disable:
+        return
+    number, since = len(history.losses), max(history.evaluations, default=0)
+    epoch = ""
+    if isinstance(step.batches, Sized):
+        epoch = f", epoch {number * step.accumulate / len(step.batches):.2f}"
+    tqdm.write(
+        f"step {number}{epoch}: training loss {_mean(history.losses[since:]):.3f}, "
+        f"evaluation {value:.4g}, learning rate {step.optimizer.param_groups[0]['lr']:.3g}, "
+        f"{bar.format_dict['elapsed']:.0f} s",
+        file=sys.stderr,
+    )
 
 
 def _mean(values: list[float]) -> float:
