@@ -11,13 +11,14 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
+from tests.package.odd_lines import odd_lines
 from tests.package.test_model import shaken
 from tests.package.unchecked import unchecked
 from transformer.commands import main
 from transformer.commands.run_folder import LoadedRun, RunFolder
 from transformer.config import TransformerConfig
 from transformer.data.batches import Batch, pad
-from transformer.data.text import BytePairEncoding, Vocabulary
+from transformer.data.text import BytePairEncoding, Vocabulary, clean_line
 from transformer.data.tokens import BOS_ID, EOS_ID
 from transformer.decoding import beam_search, greedy_decode
 from transformer.decoding.translate import translate
@@ -163,7 +164,7 @@ ODD = [
         "e\u0301",
         "Über\tdas",
     ),
-    *("a\x1cb", "日本 🎉", "das <unk> Gras", "<pad><eos>", "Gras ."),
+    *("日本 🎉", "das <unk> Gras", "<pad><eos>", "Gras .", "ΟΔΟΣ ΣΑΣ", "\u0130\u1e9e\u01c5"),
 ]
 
 
@@ -173,8 +174,8 @@ def test_the_tokenizer_gives_our_ids(hf, byte_pairs, words, tmp_path, kind, lowe
     src, tgt = words if kind == "words" else (byte_pairs, byte_pairs)
     model = random_model(src, tgt)
     _, one, _ = exported(hf, tmp_path / "new", model, src, tgt, lowercase=lowercase)
-    for text in ODD:
-        read = text.lower() if lowercase else text
+    for text in [*ODD, *odd_lines()]:
+        read = clean_line(text, lowercase=lowercase)
         assert one(text).input_ids == [*src.encode(read), EOS_ID], text
         assert one.decode(one(text).input_ids, skip_special_tokens=True) == src.decode(
             src.encode(read)

@@ -4,8 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.data.parallel import Report, encode_pairs, read_parallel
-from transformer.data.text import BytePairEncoding, Vocabulary
+from transformer.data.parallel import (
+    LONGEST_LINE,
+    Report,
+    encode_pairs,
+    read_lines,
+    read_parallel,
+)
+from transformer.data.text import BytePairEncoding, Vocabulary, clean_line
 
 LINES = ["the cat sat on the mat", "the dog sat on the cat", "ein weißer Hund schläft", "猫が好き"]
 BPE = BytePairEncoding.train(LINES * 3, vocab_size=330)
@@ -41,19 +47,20 @@ def test_gzip_in_two_parts_is_read_to_its_end(read):
 
 
 def test_line_ends_and_the_byte_order_mark_are_no_text(read):
-    assert read("\ufeffa\r\nb c \r\n", "d\n\te")[0] == [("a", "d"), ("b c", "e")]
+    # one within, too, as ``cat`` leaves it between two files
+    assert read("\ufeffa\r\n\ufeffb c \r\n", "d\n\te")[0] == [("a", "d"), ("b c", "e")]
 
 
 @pytest.mark.parametrize("odd", ["\u2028", "\u2029", "\x85", "\x0b", "\x0c", "\x1c", "\r"])
 def test_nothing_else_ends_a_line(read, odd):
-    assert read(f"a{odd}b\n", "c\n")[0] == [(f"a{odd}b", "c")]
+    assert read(f"a{odd}b\n", "c\n")[0] == [("a b", "c")]
 
 
-@given(text=st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"])))
-def test_a_line_comes_back_without_the_white_space_around_it(text, tmp_path_factory):
+@given(text=st.text(st.characters(exclude_characters="\n\0", exclude_categories=["Cs"])))
+def test_a_line_comes_back_clean(text, tmp_path_factory):
     path = tmp_path_factory.getbasetemp() / "line"
     path.write_bytes(f"x\n{text}.\n".encode())
-    assert read_parallel(path, path)[0][1] == (f"{text}.".strip(),) * 2
+    assert read_parallel(path, path)[0][1] == (clean_line(f"{text}."),) * 2
 
 
 BAD_LINES = [
@@ -61,6 +68,9 @@ BAD_LINES = [
     (b"a\nb\n", b"\xe3\x80\x80\nb\n", r"^a\.en, line 1: empty$"),  # an ideographic space
     (b"a\nb\xff\n", b"a\nb\n", r"^a\.de, line 2: not UTF-8$"),
     (b"a\nb\n", b"a\n\xc3\n", r"^a\.en, line 2: not UTF-8$"),
+    (b"a\n\x1a\n", b"a\nb\n", r"^a\.de, line 2: empty$"),  # the end of a file, for DOS
+    (b"a" * (LONGEST_LINE + 1) + b"\na\n", b"a\nb\n", r"^a\.de, line 1: over 16384 bytes$"),
+    (b"a\n" + b"a" * 3 * LONGEST_LINE, b"a\nb\n", r"^a\.de, line 2: over 16384 bytes$"),
     (b"a\nb\n", b"a\na b c d\n", r"^a\.en, line 2: over 3 words$"),
     (b"a b c d\na\n", b"\na\n", r"^a\.de, line 1: over 3 words$"),
 ]
@@ -74,6 +84,33 @@ def test_a_bad_line_is_named_or_skipped(read, src, tgt, message):
     assert len(pairs) == report.kept == 1
     assert list(report.skipped.values()) == [1]
     assert f": {next(iter(report.skipped))}$" in message
+
+
+def test_the_longest_line_is_no_bad_one(read):
+    longest = "a" * LONGEST_LINE
+    assert read(f"{longest}\n{longest}", "b\nc")[0] == [(longest, "b"), (longest, "c")]
+
+
+def test_what_never_ends_is_refused_at_once():
+    with pytest.raises(ValueError, match="zero must be UTF-8, line 1 looks like UTF-16"):
+        next(read_lines(lambda size: b"\0" * size, "zero"))
+    assert next(read_lines(lambda size: b"a" * size, "one")) == ("", "over 16384 bytes")
+
+
+@pytest.mark.parametrize("on_bad", ["error", "skip"])
+@pytest.mark.parametrize("pack", [lambda data: data, gzip.compress])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
+def test_another_encoding_is_that_of_a_file_not_of_a_line(read, encoding, mark, pack, on_bad):
+    message = r"^a\.de must be UTF-8, line [12] looks like UTF-16 or UTF-32$"
+    for text in ("ein Hund\r\nzwei\r\n", "猫\n犬\n"):
+        with pytest.raises(ValueError, match=message):
+            read((mark + text).encode(encoding), "a dog\ntwo\n", pack=pack, on_bad=on_bad)
+    for data in (b"a\nb\0\n", b"a" * 3 * LONGEST_LINE + b"\nb\0\n"):
+        with pytest.raises(ValueError, match="line 2 looks like UTF-16"):
+            read(data, "c\nd\n", pack=pack, on_bad=on_bad)
+    with pytest.raises(ValueError, match="line 1 looks like UTF-16"):  # by its mark alone
+        read("上海".encode("utf-16"), "Shang\nhai", pack=pack, on_bad=on_bad)
 
 
 def test_what_was_skipped_is_counted_by_reason(read):
@@ -155,6 +192,11 @@ def test_pairs_become_examples():
     assert str(report) == (
         "3 pairs kept, 0 left out; 1 of 4 source tokens unknown; 2 of 4 target tokens unknown"
     )
+
+
+def test_lines_are_encoded_as_they_are_read():
+    dressed, _ = encode_pairs([("\ufeffder\x0bHund\x00", "a\u2028dog ")], BPE, BPE, max_len=50)
+    assert dressed == encode_pairs([("der Hund", "a dog")], BPE, BPE, max_len=50)[0]
 
 
 def test_both_tokenizers_fit():

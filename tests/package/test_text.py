@@ -8,7 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from transformer.data.text import BytePairEncoding, Vocabulary
+from transformer.data.text import BytePairEncoding, Vocabulary, clean_line
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, SPECIALS, UNK_ID
 
 LINES = ["the cat sat on the mat", "the dog sat on the cat", "ein weißer Hund schläft", "猫が好き"]
@@ -22,6 +22,38 @@ def test_specials_have_the_first_ids():
     assert (PAD_ID, BOS_ID, EOS_ID, UNK_ID) == (0, 1, 2, 3)
     for tokenizer in (Vocabulary([]), BPE):
         assert tuple(tokenizer.words([PAD_ID, BOS_ID, EOS_ID, UNK_ID])) == SPECIALS
+
+
+# A line
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        ("a\x00b\x1fc\x7fd\x85e\x9ff", "a b c d e f"),
+        ("a\rb\vc\x0cd\u2028e\u2029f\u200bg", "a b c d e f g"),
+        ("\ufeffa\ufeffb\ufeff", "ab"),
+        ("e\ufeff\u0301", "\u00e9"),
+        ("\x1f \t\xa0\u3000a\x1c\n", "a"),
+        ("\ufeff\x00\x1a\u200b\xa0\t", ""),
+        *((text, text) for text in ("a\tb  c\xa0d\u3000e", "\U0001f468\u200d\U0001f469", "a\xadb")),
+    ],
+)
+def test_what_of_a_line_is_text(line, text):
+    assert clean_line(line) == text
+    assert clean_line(line.upper(), lowercase=True) == text
+
+
+@given(st.text())
+def test_a_clean_line_is_one_line_and_stays_as_it_is(text):
+    line = clean_line(text)
+    assert clean_line(line) == line
+    assert line.splitlines() == [line] * bool(line)
+
+
+@given(st.text("ΑΣσςaI'.1- \u0130\u1e9e\u01c5\u0301\u0307\xad"))
+def test_small_letters_are_those_of_python(text):
+    assert clean_line(text, lowercase=True) == clean_line(text.lower())
 
 
 # Vocabulary
@@ -172,6 +204,8 @@ FOREIGN = [
     b'{"format": "transformer.data.text.Vocabulary"}',
     b'{"format": "transformer.data.text.Vocabulary", "words": "ab"}',
     b'{"format": "transformer.data.text.Vocabulary", "words": [1]}',
+    b'{"format": "transformer.data.text.Vocabulary", "words": [["a"]]}',
+    b"[" * 100_000,
     b'{"format": "transformer.data.text.Vocabulary", "words": ["a", "a"]}',
     b'{"format": "another", "words": ["a"]}',
 ]
@@ -258,6 +292,11 @@ def test_ids_outside_the_vocabulary_are_refused(tokenizer, above):
 def test_what_makes_no_tokenizer_is_refused(make, message, unchecked):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_a_size_is_a_whole_number(unchecked):
+    with pytest.raises(TypeError, match=r"max_size must be an integer, got 5\.5"):
+        Vocabulary.from_sentences(["a"], max_size=5.5)
 
 
 @EITHER

@@ -15,6 +15,7 @@ import torch
 from sacrebleu.metrics import BLEU, CHRF
 from safetensors.torch import load_file, save_file
 
+from tests.package.odd_lines import odd_lines
 from tests.package.test_command_line import refused
 from transformer.commands import main
 from transformer.commands.evaluate import measure
@@ -25,11 +26,12 @@ from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches, pad
 from transformer.data.corpus import Split
 from transformer.data.parallel import encode_pairs
-from transformer.data.text import Vocabulary
+from transformer.data.text import BytePairEncoding, Vocabulary
 from transformer.data.tokens import BOS_ID, EOS_ID
 from transformer.decoding import beam_search, search
 from transformer.decoding import translate as translate_module
 from transformer.decoding.translate import translate
+from transformer.metrics import bleu
 from transformer.model import Transformer
 from transformer.training import evaluate_loss
 from transformer.training.checkpoint import checkpoints, load_transformer
@@ -135,6 +137,12 @@ def test_a_model_with_another_padding_is_refused():
 def test_bad_input_is_refused(sentences, options, message, model):
     with pytest.raises(ValueError, match=message):
         translate(sentences, model, *TOKENIZERS, **options)
+
+
+def test_a_sentence_without_a_word_stays_without_one(run):
+    loaded = RunFolder(run).load()
+    empty = ["", " ", "\t", "\n", "\xa0", "\u2028", "\x00", "\ufeff", "\u200b \x1a"]
+    assert translate(empty, loaded.model, *loaded.tokenizers) == [""] * len(empty)
 
 
 # python -m transformer translate
@@ -434,6 +442,47 @@ def held_out(tmp_path):
     paths[0].write_bytes(gzip.compress("".join(f"{line}\n" for line in sources).encode()))
     paths[1].write_text("".join(f"{line}\n" for line in references))
     return sources, references, [str(path) for path in paths]
+
+
+@pytest.mark.parametrize("lowercase", [False, True])
+def test_what_is_scored_is_what_translate_writes(run, tmp_path, monkeypatch, capsys, lowercase):
+    """For lines of all odd characters, and a model that writes them."""
+    decode, scored, measured = BytePairEncoding.decode, [], []
+
+    def oddly(tokenizer, ids):
+        return "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029\0\ufeff".join(decode(tokenizer, ids)) + "\n"
+
+    def record_scored(*, hypotheses, **options):
+        scored.extend(hypotheses)
+        return bleu(hypotheses=hypotheses, **options)
+
+    def record_measured(model, batches):
+        batches = list(batches)
+        measured.extend(row[row != 0].tolist() for batch in batches for row in batch.src)
+        return evaluate_loss(model, batches)
+
+    monkeypatch.setattr(BytePairEncoding, "decode", oddly)
+    monkeypatch.setattr("transformer.commands.evaluate.bleu", record_scored)
+    monkeypatch.setattr("transformer.commands.evaluate.evaluate_loss", record_measured)
+    odd_run = shutil.copytree(run, tmp_path / "run")
+    settings = json.loads((run / "settings.json").read_text())
+    (odd_run / "settings.json").write_text(json.dumps({**settings, "lowercase": lowercase}))
+    data = "".join(f"{line}\n" for line in [*odd_lines(), "ΟΔΟΣ", "A\u0130\u1e9e"]).encode()
+    files = [tmp_path / "s", tmp_path / "t"]
+    for file in files:
+        file.write_bytes(data)
+    options = ["--device", "cpu", "--beam-size", "1", "--max-len", "3", "--batch-size", "256"]
+    assert main(["evaluate", str(odd_run), *map(str, files), *options]) == 0
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(data)))
+    assert main(["translate", str(odd_run), *options]) == 0
+    written = capsys.readouterr().out
+    assert written.splitlines() == scored
+    assert written.count("\n") == len(scored) == data.count(b"\n")
+    assert len(set(scored)) > 3
+    loaded = RunFolder(odd_run).load()
+    read_there = [[*loaded.tokenizers[0].encode(line), EOS_ID] for line in read(data, loaded)]
+    assert sorted(measured) == sorted(read_there)
 
 
 def test_scores_are_those_of_sacrebleu_on_what_translate_writes(

@@ -22,10 +22,10 @@ _FORMAT = "transformer.data.text.Vocabulary"
 def clean_line(line: str, *, lowercase: bool = False) -> str:
     r"""What of a line is text, wherever lines are read or written; chapter 11.
 
-    A control character (tab, \r, NUL, U+0085 …), a line or paragraph separator and the zero-width
+    A control character (\r, NUL, U+0085 …), a line or paragraph separator and the zero-width
     space, U+200B, become a space each; the byte-order mark, U+FEFF, is dropped wherever it stands.
     Letters and their marks are put in Unicode's normal form C, and white space around the line is
-    dropped. All else stays to the letter: runs of spaces, no-break spaces, joiners, soft hyphens.
+    dropped. All else stays to the letter: tabs, no-break spaces, runs of spaces, joiners.
 
     ``lowercase`` makes small letters, as ``str.lower`` does: a Σ that ends a word becomes ς.
     """
@@ -36,7 +36,7 @@ def clean_line(line: str, *, lowercase: bool = False) -> str:
 def line_normalizer(*, lowercase: bool) -> normalizers.Normalizer:
     """``clean_line`` for the ``tokenizers`` library, which writes it into what is exported."""
     steps: list[normalizers.Normalizer] = [
-        normalizers.Replace(Regex(r"[\p{Cc}\p{Zl}\p{Zp}\x{200B}]"), " "),
+        normalizers.Replace(Regex(r"[^\P{Cc}\t]|[\p{Zl}\p{Zp}\x{200B}]"), " "),
         normalizers.Replace("\ufeff", ""),
     ]
     if lowercase:
