@@ -68,9 +68,6 @@ def prepare(args: argparse.Namespace, *, rank: int, world_size: int) -> Job:
     decoding = Decoding(args.beam_size, args.length_penalty)
     decoding.check(max_len=config.max_len, tgt_vocab_size=tgt_size)
     config = replace(config, src_vocab_size=src_size, tgt_vocab_size=tgt_size)
-    if not begins:
-        with torch.device("meta"):
-            folder.check_model(Transformer(config))
     # what takes long where there is much to read: the sentences as ids, in batches
     splits = {}
     for name, of_split in pairs.items():

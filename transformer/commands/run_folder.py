@@ -3,7 +3,7 @@
 settings.json    what the run was started with, and digests of its sentences and its vocabulary
 bpe.json         the byte pairs of both languages, or
 source.json, target.json    the words of each
-step-00000500    checkpoints, see transformer.training.checkpoint
+step-….safetensors    checkpoints, see transformer.training.checkpoint
 results.json     what was measured at the end
 """
 
@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_origin, get_type_hints
 
 import torch
-from torch import nn
 
 from transformer.commands.options import (
     Decoding,
@@ -37,8 +36,8 @@ from transformer.saved import read_json
 from transformer.training.checkpoint import (
     average_checkpoints,
     best_checkpoint,
-    check_config,
     checkpoints,
+    label_of,
     load_transformer,
     step_of,
 )
@@ -162,6 +161,8 @@ class RunFolder:
         An option that is younger than the run was at its default.
         """
         before = {**defaults, **self.settings().options}
+        for latest in checkpoints(self.path)[-1:]:
+            self.check_label(latest)
         self._refuse(
             f"--{name.replace('_', '-')} was {before.get(name)}, is {value}"
             for name, value in options.items()
@@ -177,10 +178,15 @@ class RunFolder:
             if digests.get(name) != before.get(name)
         )
 
-    def check_model(self, model: nn.Module) -> None:
-        """Raises ValueError unless the last checkpoint, if there is one, is of such a model."""
-        if saved := checkpoints(self.path):
-            check_config(saved[-1], model)
+    def label(self) -> str:
+        """What checkpoints keep, by which their settings, and so the words, are known again."""
+        return _digest(self.path / _SETTINGS)
+
+    def check_label(self, checkpoint: Path) -> None:
+        """Raises ValueError where the settings are not those that the weights were learned with."""
+        if label_of(checkpoint) != self.label():
+            wanted = f"is not the one that {checkpoint.name} was trained with"
+            raise ValueError(f"{self.path / _SETTINGS} {wanted}")
 
     def check_alone(self) -> None:
         """Raises BlockingIOError if another process is training in the folder."""
@@ -212,18 +218,14 @@ class RunFolder:
         """The weights of one checkpoint, or the mean of the last ``average``."""
         settings, tokenizers = self.settings(), self.tokenizers()
         chosen = self._choose(checkpoint, average)
+        for path in chosen:
+            self.check_label(path)
         steps = ", ".join(str(step_of(path)) for path in chosen)
         device = device or default_device()
         if average is None:
             model, name = load_transformer(chosen[0], device=device), f"step {steps}"
         else:
             model, name = average_checkpoints(chosen, device=device), f"mean of steps {steps}"
-        sizes = model.config.src_vocab_size, model.config.tgt_vocab_size
-        if sizes != (len(tokenizers[0]), len(tokenizers[1])):
-            raise ValueError(
-                f"{self.path} must hold the tokenizers of its model, with {sizes[0]} and "
-                f"{sizes[1]} tokens, got {len(tokenizers[0])} and {len(tokenizers[1])}"
-            )
         return LoadedRun(model, tokenizers, settings.lowercase, name)
 
     def write_results(self, results: dict[str, Any]) -> None:

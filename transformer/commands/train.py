@@ -88,6 +88,7 @@ def _fit(args: argparse.Namespace, job: Job, device: torch.device) -> list[float
         run=args.out,
         save_every=args.save_every,
         keep=args.keep,
+        label=job.folder.label(),
         evaluate=evaluate,
         evaluate_every=args.save_every,
         progress=not args.quiet,
