@@ -3,6 +3,7 @@
 import argparse
 import errno
 import gzip
+import hashlib
 import json
 import os
 import re
@@ -17,12 +18,11 @@ from typing import Literal
 import pytest
 import torch
 
-from tests.package.checkpoint_files import read_about
+from tests.package.checkpoint_files import change_about, read_about
 from tests.package.limits import largest_file
 from tests.package.unchecked import unchecked
 from tools.chapters import ROOT
-from transformer.commands import main, prepare, train, train_options
-from transformer.commands.options import add_options, read_options
+from transformer.commands import evaluate, main, prepare, train, train_options
 from transformer.commands.run_folder import RunFolder
 from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches
@@ -47,6 +47,15 @@ BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHON
 def trains(run, *options):
     assert main(["train", "--out", str(run), *options]) == 0
     return read_about(checkpoints(run)[-1])
+
+
+def begun_with(run, **changes):
+    """As if ``run`` had begun with other settings."""
+    file = run / "settings.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
+    label = hashlib.sha256(file.read_bytes()).hexdigest()
+    for path in checkpoints(run):
+        change_about(path, lambda about: about["state"].update(label=label))
 
 
 def refused(capsys, *words):
@@ -132,7 +141,10 @@ def test_trains_on_the_grammar_corpus_and_measures(trained):
 def test_the_grammar_corpus_is_measured_on_sentences_that_are_held_out(trained):
     run, _ = trained
     results = json.loads((run / "results.json").read_text())
-    model = load_transformer(run / f"step-{int(results['checkpoint'].split()[1]):08d}.safetensors")
+    best = next(
+        path for path in checkpoints(run) if f"step {step_of(path)}" == results["checkpoint"]
+    )
+    model = load_transformer(best)
     losses = {}
     for split in ("train", "test"):
         pairs = [(p.source, p.target) for p in grammar_pairs(500, seed=1, split=split)]
@@ -216,32 +228,53 @@ def test_other_sentences_under_the_same_name_are_refused_and_the_same_elsewhere_
 def test_a_run_goes_on_that_is_older_than_an_option(quick, tmp_path, capsys):
     run = tmp_path / "run"
     trains(run, *quick)
-    settings = json.loads((run / "settings.json").read_text())
-    del settings["options"]["norm"]
-    (run / "settings.json").write_text(json.dumps(settings))
+    options = json.loads((run / "settings.json").read_text())["options"]
+    del options["norm"]
+    begun_with(run, options=options)
     trains(run, *quick, "--steps", "5")
     capsys.readouterr()
     message = refused(capsys, "train", "--out", run, *quick, "--norm", "pre")
     assert message.endswith("is a run with other settings: --norm was post, is pre")
 
 
-def test_where_another_vocabulary_lies_a_run_does_not_go_on(quick, tmp_path, capsys, monkeypatch):
+def test_where_another_vocabulary_lies_a_run_does_not_go_on_and_nothing_is_translated(
+    quick, few, tmp_path, capsys, monkeypatch
+):
     run = tmp_path / "run"
     trains(run, *quick)
     stored = json.loads((run / "bpe.json").read_text())
-    del stored["model"]["vocab"]["".join(stored["model"]["merges"].pop())]
+    stored["normalizer"] = None  # as many pieces
     (run / "bpe.json").write_text(json.dumps(stored))
-    monkeypatch.setattr(prepare, "_encode", None)  # it is not to come that far
+    monkeypatch.setattr(prepare, "read_files", None)  # it is not to come that far
     capsys.readouterr()
-    message = refused(capsys, "train", "--out", run, *quick)
-    wanted = "is of another model: src_vocab_size is 300, not 299; tgt_vocab_size is 300, not 299"
-    assert message == f"{run}/step-00000004.safetensors {wanted}"
+    for words in (
+        ("train", "--out", run, *quick),
+        ("translate", run),
+        ("evaluate", run, *few),
+        ("export", run, "--to", "marian", tmp_path / "new"),
+    ):
+        message = refused(capsys, *words)
+        assert message == (f"{run}/bpe.json is not the vocabulary that the run began with")
+    assert not (tmp_path / "new").exists()
+
+
+def test_where_other_settings_lie_a_run_does_not_go_on_and_nothing_is_translated(
+    quick, few, tmp_path, capsys
+):
+    run = tmp_path / "run"
+    trains(run, *quick)
+    file = run / "settings.json"
+    file.write_text(json.dumps({**json.loads(file.read_text()), "lowercase": True}))
+    capsys.readouterr()
+    for words in (("train", "--out", run, *quick), ("translate", run), ("evaluate", run, *few)):
+        message = refused(capsys, *words)
+        assert message == f"{file} is not the one that step-00000004.safetensors was trained with"
 
 
 def test_two_commands_do_not_train_in_one_folder(quick, tmp_path, capsys, monkeypatch):
     run = tmp_path / "run"
     trains(run, *quick)
-    monkeypatch.setattr(prepare, "_read", None)  # it is not to come that far
+    monkeypatch.setattr(prepare, "read_files", None)  # it is not to come that far
     capsys.readouterr()
     with only_writer(run):
         message = refused(capsys, "train", "--out", run, *quick, "--steps", "9")
@@ -298,7 +331,7 @@ def test_trains_on_files_with_byte_pairs(quick, tmp_path, capsys):
 
 def test_measures_on_dev_and_test_files(files, few, quick, tmp_path, capsys):
     run = tmp_path / "run"
-    trains(run, *quick, "--dev", *files, "--test", *few, "--lowercase", "--beam-size", "1")
+    trains(run, *quick, "--dev", *files[::-1], "--test", *few, "--lowercase", "--beam-size", "1")
     results = json.loads((run / "results.json").read_text())
     assert [results[name]["sentences"] for name in ("dev", "test")] == [40, 3]
     assert results["test"]["decoding"] == "greedy"
@@ -319,6 +352,65 @@ def test_the_options_of_training_are_handed_on(quick, tmp_path, asked):
     assert main(["train", "--out", str(tmp_path / "run"), *quick, *words, "--compile"]) == 130
     wanted |= {"compiled": True, "evaluate_every": 6, "progress": False}
     assert {name: asked[0][name] for name in wanted} == wanted
+
+
+def test_the_optimizer_is_as_asked_and_a_run_goes_on_with_the_same(quick, tmp_path, asked, capsys):
+    run = tmp_path / "run"
+    options = ["--optimizer", "adamw", "--weight-decay", "0.25"]
+    assert main(["train", "--out", str(run), *quick, *options]) == 130
+    assert main(["train", "--out", str(tmp_path / "paper"), *quick]) == 130
+    adamw, paper = (call["optimizer"] for call in asked)
+    assert type(adamw) is torch.optim.AdamW
+    assert adamw.defaults["weight_decay"] == 0.25
+    assert (type(paper), paper.defaults["betas"]) == (torch.optim.Adam, (0.9, 0.98))
+    for call in asked:
+        of_model = {id(p) for p in call["model"].parameters()}
+        assert {id(p) for p in call["optimizer"].param_groups[0]["params"]} == of_model
+    capsys.readouterr()
+    message = refused(capsys, "train", "--out", run, *quick)
+    assert message.endswith("--optimizer was adamw, is None; --weight-decay was 0.25, is None")
+
+
+@pytest.mark.parametrize("name", ["adamw", "sgd"])
+def test_any_optimizer_trains_and_goes_on_to_the_same_weights(name, quick, tmp_path):
+    options = [*quick, "--optimizer", name, "--weight-decay", "0.1"]
+    whole = trains(tmp_path / "whole", *options)
+    trains(tmp_path / "run", *options, "--steps", "2")
+    again = trains(tmp_path / "run", *options)
+    assert again["state"]["losses"] == whole["state"]["losses"]
+
+
+@pytest.mark.usefixtures("unchecked")  # decodes
+def test_a_run_that_has_diverged_ends_with_its_results(quick, few, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(evaluate, "evaluate_loss", lambda model, batches: 1000.0)
+    run = tmp_path / "run"
+    trains(run, *quick, "--dev", *few, "--beam-size", "1")
+    assert "loss: 1000.0000 nats a token, perplexity inf" in capsys.readouterr().out
+    results = json.loads((run / "results.json").read_text(), parse_constant=pytest.fail)
+    assert results["dev"]["perplexity"] is None
+    assert results["dev"]["loss"] == 1000
+
+
+def test_killed_while_its_folder_is_filled_a_run_can_begin(quick, tmp_path, monkeypatch, capsys):
+    run = tmp_path / "run"
+    run.mkdir()
+    replace, renamed = os.replace, []
+
+    def kill(source, target):
+        if Path(target).parent == run:
+            renamed.append(Path(target).name)
+            if renamed == ["bpe.json", "settings.json"]:
+                raise KeyboardInterrupt
+        replace(source, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", kill)
+        assert main(["train", "--out", str(run), *quick]) == 130
+    assert [path.name for path in run.iterdir()] == ["bpe.json"]
+    capsys.readouterr()
+    message = refused(capsys, "train", "--out", run, *quick, "--vocab-size", "299")
+    assert message == f"--out must be a new folder or that of a run, got {run}"
+    trains(run, *quick)
 
 
 def test_the_number_of_epochs_gives_that_of_steps(files, few, tmp_path):
@@ -369,7 +461,7 @@ def test_a_dev_set_is_measured_in_batches_of_the_size_that_was_asked_for(files, 
     quick[at : at + 2] = ["--max-tokens", "60"]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(train, "evaluate_loss", measure)
-        trains(tmp_path / "run", *quick, "--dev", *files)
+        trains(tmp_path / "run", *quick, "--dev", *files[::-1])
     assert 30 < max(sizes) <= 60
 
 
@@ -384,7 +476,7 @@ def worse_and_worse(monkeypatch):
 def test_the_best_checkpoint_is_kept_and_measured(quick, few, tmp_path):
     run = tmp_path / "run"
     trains(run, *quick, "--dev", *few, "--steps", "6", "--keep", "1")
-    assert [path.stem for path in checkpoints(run)] == ["step-00000002", "step-00000006"]
+    assert [step_of(path) for path in checkpoints(run)] == [2, 6]
     assert json.loads((run / "results.json").read_text())["checkpoint"] == "step 2"
     weights = RunFolder(run).load().model.state_dict()
     best = load_transformer(checkpoints(run)[0]).state_dict()
@@ -429,16 +521,24 @@ def refusals(tmp_path):
     yield ["--train", long, long], f"the source and the target must be two files, got {long} as"
     os.link(short, tmp_path / "same")
     yield ["--dev", short, str(tmp_path / "same")], "the source and the target must be two files"
+    copy = [write_lines(tmp_path / "copy", ["a"] * 10), again]
+    for name in ("--dev", "--test"):
+        same = f"{name} must be other sentences than --train, got the same"
+        yield ["--train", long, again, name, *copy], same
+    yield ["--weight-decay", "1"], "--weight-decay goes with --optimizer"
+    yield ["--optimizer", "rprop", "--weight-decay", "1"], "--weight-decay: rprop has none"
+    yield ["--optimizer", "muon"], "Muon only supports 2D parameters"
+    yield ["--length-penalty", "1e308"], "length_penalty must be between -"
     yield ["--n-heads", "3"], "d_model must be a multiple of n_heads, got 64 and 3"
     yield ["--d-model", "12", "--position", "rotary"], "d_k must be even"
     yield ["--precision", "fp16"], "precision must be bf16 or fp32 on cpu, got 'fp16'"
     yield ["--schedule", "linear", "--warmup", "9"], "warmup must be at most n_steps = 4, got 9"
     yield ["--beam-size", "9999"], "beam_size must be at most 300, the size of the target's"
     yield ["--max-len", "4"], "pair 1 must fit max_len 4, got "
-    yield ["--d-model", "1000000"], "a model must have at most 1,000,000,000,000 parameters, got "
-    yield ["--n-encoder-layers", "100000000"], "n_encoder_layers must be at most 10,000, got "
-    yield ["--max-len", "2147483647"], "max_len must be at most 100,000,000, got 2147483647"
-    yield ["--d-model", "2147483640"], "a model must have at most 1,000,000,000,000 parameters"
+    huge = "a model must have at most 1,000,000,000,000 parameters, got "
+    yield ["--d-model", "1000000"], huge
+    yield ["--n-encoder-layers", "100000000"], "n_encoder_layers must be at most "
+    yield ["--max-len", "2147483647"], "max_len must be at most "
     yield ["--epochs", "2e9"], "--epochs must give at most 2147483647 steps, got 10000000000"
 
 
@@ -449,9 +549,23 @@ def test_what_cannot_be_trained_is_refused_in_a_line_and_leaves_nothing_behind(
     for options, message in refusals(tmp_path):
         before, given = contents(tmp_path), without_steps if "--epochs" in options else quick
         line = refused(capsys, "train", "--out", tmp_path / "a/run", *given, *options)
-        assert line.startswith(message) or (message[0] == "," and message in line)
+        assert line.startswith(message)
         assert contents(tmp_path) == before
         assert not (tmp_path / "a").exists()
+
+
+@pytest.mark.parametrize("options", [["--dev", "a", "b"], ["--lowercase"]])
+def test_the_grammar_corpus_is_as_it_is(options, tmp_path, capsys):
+    message = refused(capsys, "train", "--out", tmp_path / "run", *options)
+    assert message == f"{options[0]} goes with --train; the grammar corpus is as it is"
+
+
+def test_a_name_that_weights_cannot_have_is_refused_at_the_start(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(train, "prepare", None)  # it is not to come that far
+    with pytest.raises(SystemExit):
+        main(["train", "--out", str(tmp_path / "run\udcff")])
+    [line] = capsys.readouterr().err.splitlines()
+    assert line.endswith(rf"--out: must be a name in UTF-8, got b'{tmp_path}/run\xff'")
 
 
 def test_a_folder_that_cannot_be_made_is_named(quick, tmp_path, capsys):
@@ -475,8 +589,8 @@ def test_a_full_disk_leaves_what_was_there_and_is_told_in_a_line(quick, few, tmp
         assert refused(capsys, "train", "--out", run, *quick, "--dev", *few).startswith(str(run))
         words = ["evaluate", run, *few, "--device", "cpu", "--json", results]
         assert refused(capsys, *words) == f"{results}: File too large"
-    size = (run / "step-00000004.safetensors").stat().st_size  # a third of it are the weights
-    with largest_file(size // 6):
+    size = checkpoints(run)[-1].stat().st_size // 3  # of the weights, without Adam's moments
+    with largest_file(size // 2):
         message = refused(capsys, "export", run, "--to", "marian", new)
     assert message == f"{new}/model.safetensors: File too large"
     assert {path.name for path in new.iterdir()} == {"tokenizer.json", "tokenizer_config.json"}
@@ -495,12 +609,13 @@ class Younger(TransformerConfig):
 
 
 def test_a_new_field_of_the_model_is_an_option_by_itself(monkeypatch):
-    made, parser = train_options.model_options(Younger), argparse.ArgumentParser()
-    add_options(parser, made)
+    parser = argparse.ArgumentParser()
+    train_options.add_model(parser, Younger)
     monkeypatch.setattr(train_options, "TransformerConfig", Younger)
     words = ["--n-wings", "2", "--no-feathers", "--span", "3", "--colour", "blue"]
     for given, wanted in ((words, (2, False, 3.0, "blue")), ([], (None, True, 2.5, "red"))):
-        config = read_options(made, parser.parse_args(given)).config(9, 9, shared=True)
+        args = parser.parse_args(given, argparse.Namespace(train=None))
+        config = train_options.model_config(args, src_vocab_size=9, tgt_vocab_size=9)
         assert (config.n_wings, config.feathers, config.span, config.colour) == wanted
         assert config.d_model == 128  # of the preset
     shown = " ".join(parser.format_help().split())
@@ -514,21 +629,21 @@ def test_a_new_field_of_the_model_is_an_option_by_itself(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--dev", "a", "b"], "--dev goes with --train"),
-        (["--lowercase"], "--lowercase goes with --train"),
         (["--batch-size", "2", "--max-tokens", "9"], "not allowed with"),
         (["--position", "nowhere"], "invalid choice: 'nowhere' (choose from 'sinusoidal'"),
         (["--epochs", "1e300"], "--epochs: must be above 0 and at most 2147483647, got 1e300"),
         (["--epochs", "nan"], "--epochs: must be above 0 and at most 2147483647, got nan"),
-        (["--warmup", "0"], "--warmup: must be from 1 to 2147483647, got 0"),
-        (["--batch-size", "2.5"], "--batch-size: invalid whole value: '2.5'"),
-        (["--d-model", "9" * 30], "--d-model: must be from 1 to 2147483647, got 999"),
+        (["--warmup", "0"], "--warmup: must be a whole number from 1 to 2147483647, got 0"),
+        (["--batch-size", "2.5"], "--batch-size: must be a whole number from 1 to 2147483647,"),
+        (["--d-model", "9" * 30], "--d-model: must be a whole number from 1 to 2147483647, got"),
         (["--smoothing", "1"], "must be at least 0 and below 1, got 1"),
         (["--clip-norm", "0"], "must be positive, got 0"),
         (["--length-penalty", "inf"], "must be finite, got inf"),
-        (["--seed", "-1"], "--seed: must be from 0 to 9223372036854775807, got -1"),
+        (["--seed", "-1"], "--seed: must be a whole number from 0 to 9223372036854775807, got -1"),
         (["--device", "cuda:99"], "--device: must be cpu"),
         (["--train", "one"], "expected 2 arguments"),
+        (["--optimizer", "AdamX"], "invalid choice: 'AdamX' (choose from "),
+        (["--weight-decay", "-1"], "--weight-decay: must be at least 0, got -1"),
     ],
 )
 def test_options_that_do_not_fit_are_refused_in_one_line(
@@ -575,7 +690,7 @@ def fails_with(quick, monkeypatch, tmp_path):
             "(DefaultCPUAllocator: can't allocate memory: 9 bytes)",
         ),
         (
-            torch.cuda.OutOfMemoryError("CUDA out of memory.\nTried"),
+            torch.OutOfMemoryError("CUDA out of memory.\nTried"),
             "out of memory; a smaller batch or model needs less (CUDA out of memory.)",
         ),
     ],
@@ -622,6 +737,18 @@ def test_ctrl_c_saves_where_training_was_and_the_same_command_goes_on(quick, tmp
     assert trains(run, *options, "--steps", str(step + 1))["step"] == step + 1
 
 
+def test_ctrl_c_while_it_loads_ends_in_silence():
+    command = [sys.executable, "-v", "-m", "transformer", "train", "--help"]  # tells its imports
+    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
+    pipes["preexec_fn"] = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    with subprocess.Popen(command, cwd=ROOT, **pipes) as process:
+        while not process.stderr.readline().startswith("import 'torch."):
+            assert process.poll() is None
+        process.send_signal(signal.SIGINT)
+        assert "Traceback" not in process.stderr.read()
+    assert process.returncode == -signal.SIGINT  # which a shell calls 130
+
+
 def test_a_closed_pipe_ends_in_silence(trained):
     run, _ = trained
     command = [sys.executable, "-m", "transformer", "translate", str(run), "--batch-size", "1"]
@@ -659,7 +786,7 @@ def test_two_processes_under_torchrun_learn_as_one_with_twice_the_batch(quick, f
     command = [*TORCHRUN, "-m", "transformer", "train", "--out", str(tmp_path / "two")]
     done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    two = read_about(tmp_path / "two/step-00000008.safetensors")
+    two = read_about(checkpoints(tmp_path / "two")[-1])
     assert one["state"]["losses"] == pytest.approx(two["state"]["losses"], abs=1e-4)
     assert done.stdout.count("train: 40 pairs") == 1
     assert done.stdout.count("parameters on cpu") == 1
@@ -689,6 +816,7 @@ def test_under_torchrun_a_refusal_is_told_once(quick, tmp_path, capfd, monkeypat
 )
 def test_a_step_has_batches_of_several_lengths_unless_their_size_is_given(options, sizes):
     parser = argparse.ArgumentParser()
-    add_options(parser, train_options.Batches)
-    batches = read_options(train_options.Batches, parser.parse_args(options))
-    assert (batches.sentences, batches.per_step) == sizes
+    train_options.add_batches(parser)
+    args = parser.parse_args(options)
+    n_sentences = train_options.batch_sizes(args)["batch_size"]
+    assert (n_sentences, train_options.batches_per_step(args)) == sizes

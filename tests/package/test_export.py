@@ -296,7 +296,7 @@ def test_the_command_exports_a_run(hf, run, tmp_path, capsys):
 def test_the_command_tells_whose_each_tokenizer_is(monkeypatch, tmp_path):
     told = {}
     loaded = LoadedRun(None, ("source", "target"), False, "step 1")
-    monkeypatch.setattr("transformer.commands.run_folder.Run.load", lambda _: loaded)
+    monkeypatch.setattr("transformer.commands.export.load_run", lambda _: loaded)
     monkeypatch.setattr(
         "transformer.commands.export.save_marian", lambda *_, **options: told.update(options)
     )

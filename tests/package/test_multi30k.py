@@ -2,7 +2,6 @@
 
 import gzip
 import hashlib
-import sys
 from collections import Counter
 from contextlib import suppress
 from functools import partial
@@ -31,7 +30,7 @@ FIRST = "train.de.gz"
 @pytest.fixture(autouse=True)
 def small(tmp_path, monkeypatch):
     """Files of two lines; an empty cache; no folder named; no proxy."""
-    files = {name: (len(data), hashlib.sha256(data).hexdigest()) for name, data in TEXTS.items()}
+    files = {name: hashlib.sha256(data).hexdigest() for name, data in TEXTS.items()}
     monkeypatch.setattr(room, "FILES", files)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("no_proxy", "127.0.0.1")
@@ -116,37 +115,22 @@ def test_only_what_is_missing_or_wrong_is_fetched_and_it_is_kept(fetch, server, 
 def test_a_connection_that_is_cut_leaves_no_half_file(fetch, server, tmp_path, sent):
     server.files["val.de.gz"] = TEXTS["val.de.gz"][:sent]
     server.promised["val.de.gz"] = len(TEXTS["val.de.gz"])
-    cut = r"^Multi30k is missing: val\.de\.gz (is cut off, or|could not be fetched: Incomplete)"
-    with pytest.raises(DataMissing, match=cut):
+    with pytest.raises(DataMissing, match=r"val\.de\.gz could not be fetched: .*Incomplete"):
         fetch()
     assert cached(tmp_path) == [FIRST, "train.en.gz"]  # which came before
 
 
-@pytest.mark.parametrize(
-    "data", [TEXTS[FIRST][:-1] + b"x", TEXTS[FIRST] + bytes(10**6)], ids=["other", "longer"]
-)
-def test_another_file_is_refused(fetch, server, tmp_path, data):
-    server.files[FIRST] = data
-    size, wanted = room.FILES[FIRST]
-    read = data[: size + 1]  # and no more
-    got = hashlib.sha256(read).hexdigest()
-    with pytest.raises(DataMissing) as raised:
+def test_another_file_is_refused(fetch, server, tmp_path):
+    server.files[FIRST] = TEXTS[FIRST] + b"x"
+    with pytest.raises(DataMissing, match=rf"{FIRST} could not be fetched: .*match.* hash"):
         fetch()
-    assert str(raised.value) == (
-        f"Multi30k is missing: {FIRST} is cut off, or another file: got {len(read)} bytes of "
-        f"SHA-256 {got[:16]}…, wanted {size} of {wanted[:16]}…. Fetch its 6 files from "
-        f"{server.address} and set MULTI30K to their folder."
-    )
     assert cached(tmp_path) == []
 
 
 def test_a_server_that_lacks_a_file_is_silent_or_not_there(fetch, server, tmp_path):
     del server.files[FIRST]
-    with pytest.raises(
-        DataMissing, match=r"train\.de\.gz could not be fetched: HTTP Error 404"
-    ) as told:
+    with pytest.raises(DataMissing, match=r"train\.de\.gz could not be fetched: 404.*MULTI30K"):
         fetch()
-    assert told.value.__cause__.fp.closed  # its answer is not left open
     server.files = TEXTS
     server.speaks.clear()
     with pytest.raises(DataMissing, match=r"could not be fetched: .*timed out.*MULTI30K"):
@@ -190,24 +174,6 @@ def test_a_folder_comes_before_the_variable_and_both_before_the_cache(
     assert server.asked
 
 
-@pytest.mark.parametrize(
-    ("system", "cache"),
-    [
-        ("linux", "home/.cache"),
-        ("darwin", "home/Library/Caches"),
-        ("win32", "home/AppData/Local"),
-    ],
-)
-def test_every_system_has_a_cache(system, cache, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "platform", system)
-    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
-    for name in ("XDG_CACHE_HOME", "LOCALAPPDATA"):
-        monkeypatch.delenv(name, raising=False)
-    with pytest.raises(DataMissing) as raised:
-        multi30k(download=False)
-    assert f" in {tmp_path / cache / 'transformer-book' / 'multi30k'}. " in str(raised.value)
-
-
 # How the tests and the rehearsal decide whether chapter 11 runs
 
 
@@ -218,7 +184,7 @@ def test_without_the_data_chapter_11_alone_is_skipped(server, monkeypatch, tmp_p
     server.files = {}
     reasons = {needs.lacking(Path(f"chapters/11_{name}.ipynb")) for name in "ab"}
     [reason] = reasons
-    assert reason.startswith(f"Multi30k is missing: {FIRST} could not be fetched: HTTP Error 404")
+    assert reason.startswith(f"Multi30k is missing: {FIRST} could not be fetched: 404")
     assert server.asked == Counter([FIRST])  # once
     monkeypatch.setenv("MULTI30K", str(tmp_path))  # which the chapter itself will refuse
     assert needs.lacking(Path("chapters/11_a.ipynb")) is None

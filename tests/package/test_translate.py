@@ -4,17 +4,19 @@ import gzip
 import inspect
 import io
 import json
+import os
 import shutil
 import sys
+from pathlib import Path
 
 import pytest
 import torch
 from sacrebleu.metrics import BLEU, CHRF
 from safetensors.torch import load_file
 
-from tests.package.checkpoint_files import change_about, change_tensor
+from tests.package.checkpoint_files import change_tensor, read_about, write_about
 from tests.package.odd_lines import odd_lines
-from tests.package.test_command_line import refused
+from tests.package.test_command_line import begun_with, refused
 from transformer.commands import main
 from transformer.commands.evaluate import measure
 from transformer.commands.options import Decoding
@@ -22,6 +24,7 @@ from transformer.commands.run_folder import RunFolder
 from transformer.commands.translate import read_sentences
 from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches, pad
+from transformer.data.corpus import Split
 from transformer.data.parallel import encode_pairs
 from transformer.data.text import BytePairEncoding, Vocabulary
 from transformer.data.tokens import BOS_ID, EOS_ID
@@ -222,6 +225,28 @@ def test_a_line_that_cannot_be_read_is_named_after_those_before_it(
     assert written.err.count("\n") == 1
 
 
+def test_bad_lines_are_skipped_as_asked_and_the_others_keep_their_number(run, monkeypatch, capsys):
+    data = io.BytesIO(b"a dog\ncaf\xe9\nthey eat\n" + b"dog " * 70 + b"\nI am\n")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(data))
+    assert main(["translate", str(run), "--device", "cpu", "--on-bad", "skip"]) == 0
+    written = capsys.readouterr()
+    assert written.out == "A DOG\n\nTHEY EAT\n\nI AM\n"
+    lines = written.err.splitlines()
+    assert lines[0] == "standard input, line 2: not UTF-8; skipped"
+    assert lines[1].startswith("standard input, line 4: must have no more than 64 tokens, got ")
+    assert len(lines) == 2
+
+
+def test_what_a_model_cannot_decode_with_is_refused_before_the_first_line(run, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "stdin", None)
+    for options, message in (
+        (["--beam-size", "9999"], "beam_size must be at most 280"),
+        (["--length-penalty", "1e308"], "length_penalty must be between -"),
+        (["--max-len", "65"], "--max-len must be at most 64, got 65"),
+    ):
+        assert refused(capsys, "evaluate", run, "no", "no", *options).startswith(message)
+
+
 def test_the_longest_line_leaves_room_for_its_end(run):
     loaded = RunFolder(run).load()
     longest = "7" * (64 - len(loaded.tokenizers[0].encode("7")))
@@ -345,8 +370,8 @@ def test_checkpoints_are_best_last_or_a_step_or_a_mean(run, options, capsys):
             '{run}/settings.json is not of a training run: ValueError("its format',
         ),
         ("bpe.json", None, "{run}/bpe.json: No such file or directory"),
-        ("bpe.json", b"{", "{run}/bpe.json is not a saved BytePairEncoding: "),
-        ("step-00000120.safetensors", b"x", "{run}/step-00000120.safetensors is damaged: "),
+        ("bpe.json", b"{", "{run}/bpe.json is not the vocabulary that the run began with"),
+        ("step-00000120.safetensors", b"x", "{run}/step-00000120.safetensors is damaged"),
     ],
 )
 def test_a_damaged_run_is_named(run, name, content, message, tmp_path, capsys):
@@ -360,9 +385,14 @@ def test_a_damaged_run_is_named(run, name, content, message, tmp_path, capsys):
 
 def test_a_run_of_a_huge_model_is_refused_before_memory_is_asked_for(run, tmp_path, capsys):
     huge = shutil.copytree(run, tmp_path / "run")
-    change_about(checkpoints(huge)[-1], lambda about: about["config"].update(max_len=10**12))
-    message = refused(capsys, "translate", huge, "--checkpoint", "last")
-    assert "max_len must be at most 100,000,000, got 1000000000000" in message
+    for name, value, message in (
+        ("max_len", 10**12, "max_len"),
+        ("d_model", 10**30, "is not a checkpoint"),
+        ("n_encoder_layers", 10**9, "n_encoder_layers must be at most"),
+    ):
+        about = read_about(checkpoints(run)[-1])
+        write_about(checkpoints(huge)[-1], about | {"config": about["config"] | {name: value}})
+        assert message in refused(capsys, "translate", huge, "--checkpoint", "last")
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -375,21 +405,11 @@ def test_settings_with_a_value_of_another_kind_are_refused(run, tmp_path, capsys
         assert message.startswith(f"{damaged}/settings.json is not of a training run: ")
 
 
-def test_the_tokenizers_of_another_run_are_refused(run, tmp_path, capsys):
-    mixed = shutil.copytree(run, tmp_path / "run")
-    stored = json.loads((run / "bpe.json").read_text())
-    merged = "".join(stored["model"]["merges"].pop())
-    del stored["model"]["vocab"][merged]
-    (mixed / "bpe.json").write_text(json.dumps(stored))
-    message = refused(capsys, "translate", mixed)
-    assert message.endswith("tokenizers of its model, with 280 and 280 tokens, got 279 and 279")
-
-
 def test_weights_that_are_no_numbers_are_refused(run, tmp_path, capsys):
     spoilt = shutil.copytree(run, tmp_path / "run")
     file = checkpoints(spoilt)[-1]
-    name = "model.src_embedding.tokens.weight"
-    change_tensor(file, name, torch.full_like(load_file(file)[name], torch.nan))
+    name, tensor = next((n, t) for n, t in load_file(file).items() if n.startswith("model."))
+    change_tensor(file, name, torch.full_like(tensor, torch.nan))
     assert refused(capsys, "translate", spoilt).startswith(str(file))
 
 
@@ -435,8 +455,7 @@ def test_what_is_scored_is_what_translate_writes(run, tmp_path, monkeypatch, cap
     monkeypatch.setattr("transformer.commands.evaluate.bleu", record_scored)
     monkeypatch.setattr("transformer.commands.evaluate.evaluate_loss", record_measured)
     odd_run = shutil.copytree(run, tmp_path / "run")
-    settings = json.loads((run / "settings.json").read_text())
-    (odd_run / "settings.json").write_text(json.dumps({**settings, "lowercase": lowercase}))
+    begun_with(odd_run, lowercase=lowercase)
     data = "".join(f"{line}\n" for line in [*odd_lines(), "ΟΔΟΣ", "A\u0130\u1e9e"]).encode()
     files = [tmp_path / "s", tmp_path / "t"]
     for file in files:
@@ -485,6 +504,36 @@ def test_scores_are_those_of_sacrebleu_on_what_translate_writes(
     assert f"BLEU: {found['BLEU']:.2f}  beam 4, length penalty 0.6; nrefs:1|case:mixed|" in printed
 
 
+def test_results_go_into_what_is_no_file_and_never_in_its_place(run, held_out, tmp_path):
+    words = ["evaluate", run, *held_out[2], "--device", "cpu", "--json"]
+    pipe, link, file = (tmp_path / name for name in ("pipe", "link", "file"))
+    os.mkfifo(pipe)
+    with open(os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)) as reader:  # which waits for nobody
+        assert main([str(word) for word in (*words, pipe)]) == 0
+        assert json.loads(reader.read())["checkpoint"] == "step 120"
+    assert pipe.is_fifo()
+    file.write_text("old")
+    link.symlink_to(file)
+    assert main([str(word) for word in (*words, link)]) == 0
+    assert link.is_symlink()
+    assert json.loads(file.read_text())["sentences"] == 5
+
+
+def test_where_results_cannot_go_is_told_before_the_work(run, held_out, tmp_path, capsys):
+    paths = [Path(path) for path in held_out[2]]
+    before = [path.read_bytes() for path in paths]
+    (tmp_path / "link").symlink_to(paths[0])
+    source = "--json must be none of the files that are measured on, got "
+    folder = "--json must be a file in a folder that is there, got "
+    for given, message in (
+        (paths[0], source), (paths[1], source), (tmp_path / "link", source),
+        (tmp_path, folder), (Path("."), folder), (tmp_path / "no/x", folder),
+    ):  # fmt: skip
+        words = ("evaluate", tmp_path / "no run", *paths, "--json", given)
+        assert refused(capsys, *words) == f"{message}{given}"
+    assert [path.read_bytes() for path in paths] == before
+
+
 def test_decoding_is_as_asked_and_named(run, held_out, tmp_path, capsys):
     options = ["--beam-size", "1", "--max-len", "2", "--json", str(tmp_path / "x.json")]
     assert main(["evaluate", str(run), *held_out[2], "--device", "cpu", *options]) == 0
@@ -509,8 +558,7 @@ def test_what_is_measured_is_decoded_as_asked_from_what_the_model_reads(run, mon
     for lowercase, read in ((False, "A Dog"), (True, "a dog")):
         measured = measure(
             loaded._replace(lowercase=lowercase),
-            pairs,
-            examples,
+            Split(pairs, examples),
             decoding=Decoding(**options),
             batch_size=5,
         )
@@ -533,8 +581,7 @@ def test_bad_lines_are_skipped_as_asked_and_the_others_stay_in_line(run, tmp_pat
 
 def test_a_run_in_lower_case_is_scored_without_regard_to_case(run, tmp_path):
     lower = shutil.copytree(run, tmp_path / "lower")
-    settings = json.loads((run / "settings.json").read_text())
-    (lower / "settings.json").write_text(json.dumps({**settings, "lowercase": True}))
+    begun_with(lower, lowercase=True)
     swapped = [tmp_path / "s", tmp_path / "t"]
     swapped[0].write_text("THE CAT SLEEPS\nA Dog\n")
     swapped[1].write_text("the cat sleeps\na dog\n")

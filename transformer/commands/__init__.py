@@ -9,13 +9,12 @@ from typing import NoReturn
 import torch
 
 from transformer.commands import evaluate, export, train, translate
-from transformer.commands.options import add_options, read_options
 
-# each has a dataclass Options, and execute(options)
+# each has its USAGE, add_options(parser) and execute(args)
 _COMMANDS = {"train": train, "translate": translate, "evaluate": evaluate, "export": export}
 # What the files and numbers of a user can lead to. Everything else is an error of the program,
 # whose traceback is shown.
-_OF_USERS = (ValueError, OSError, FloatingPointError, MemoryError, torch.cuda.OutOfMemoryError)
+_OF_USERS = (ValueError, OSError, FloatingPointError, MemoryError, torch.OutOfMemoryError)
 _USAGE, _INTERRUPTED, _CLOSED_PIPE = 2, 130, 141  # exit statuses, as a shell counts signals
 
 
@@ -23,20 +22,18 @@ class _Parser(argparse.ArgumentParser):
     """Says in one line what is wrong, once for all processes of torchrun, which are given alike."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(_USAGE, None if _rank() else f"{_spoken(self.prog)}: {message}\n")
+        self.exit(
+            _USAGE, None if _rank() else f"{self.prog.removeprefix('python -m ')}: {message}\n"
+        )
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns the exit status; with --debug errors keep their traceback."""
     _use_utf8()
     args = _make_parser().parse_args(arguments)
-    name = _spoken(args.parser.prog)
+    name = f"transformer {args.command}"
     try:
-        options = read_options(args.command.Options, args)
-    except ValueError as error:  # options that do not go together
-        args.parser.error(str(error))
-    try:
-        args.command.execute(options)
+        _COMMANDS[args.command].execute(args)
         sys.stdout.flush()
     except BrokenPipeError:  # as head closes it, once it has what it wants
         _drop_output()
@@ -61,18 +58,19 @@ def _make_parser() -> argparse.ArgumentParser:
         prog="python -m transformer",
         description="Trains a Transformer, translates with it, and measures how well it does.",
     )
-    commands = parser.add_subparsers(metavar="command", required=True, parser_class=_Parser)
+    commands = parser.add_subparsers(
+        dest="command", metavar="command", required=True, parser_class=_Parser
+    )
     for name, command in _COMMANDS.items():
-        own = commands.add_parser(
+        made = commands.add_parser(
             name,
             help=str(command.__doc__).partition(" (chapter")[0],
             description=command.__doc__,
             usage=command.USAGE,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
-        add_options(own, command.Options)
-        own.add_argument("--debug", action="store_true", help="show where an error came from")
-        own.set_defaults(command=command, parser=own)
+        command.add_options(made)
+        made.add_argument("--debug", action="store_true", help="show where an error came from")
     return parser
 
 
@@ -99,10 +97,6 @@ def _tell(name: str, message: str, *, rank: int) -> None:
         _drop_output()
     if rank == 0:
         print(f"{name}: {message}", file=sys.stderr)
-
-
-def _spoken(prog: str) -> str:
-    return prog.removeprefix("python -m ")
 
 
 def _rank() -> int:

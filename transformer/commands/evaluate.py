@@ -3,102 +3,66 @@
 python -m transformer evaluate runs/de-en test.de test.en
 """
 
-import json
+import argparse
 import math
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-from transformer.commands.options import Decoding, OnBadLine, Option, Translating
-from transformer.commands.run_folder import LoadedRun, Run, Tokenizers
+from transformer.commands.options import Decoding, add_on_bad, add_translating
+from transformer.commands.run_folder import LoadedRun, add_run, load_to_translate, to_json
 from transformer.data.batches import BucketedBatches
-from transformer.data.parallel import OnBad, encode_pairs, read_parallel
+from transformer.data.corpus import Split, encode, read_files
 from transformer.data.text import clean_line
-from transformer.data.tokens import Example
 from transformer.decoding.translate import translate
 from transformer.files import replace_file
 from transformer.metrics import bleu, chrf
 from transformer.training import evaluate_loss
 
 USAGE = "%(prog)s RUN SOURCE TARGET [options]"
-Pairs = list[tuple[str, str]]
 
 
-@dataclass(frozen=True)
-class Options:
-    """All that ``evaluate`` is told."""
-
-    run: Run
-    source: Annotated[Path, Option(metavar="SOURCE", positional=True)]
-    target: Annotated[Path, Option(metavar="TARGET", positional=True)]
-    decoding: Annotated[Translating, "decoding"]
-    on_bad: OnBadLine = "error"
-    json: Annotated[Path | None, Option("write the results there, too", metavar="FILE")] = None
+def add_options(parser: argparse.ArgumentParser) -> None:
+    add_run(parser)
+    parser.add_argument("source", type=Path, metavar="SOURCE")
+    parser.add_argument("target", type=Path, metavar="TARGET")
+    add_translating(parser.add_argument_group("decoding"))
+    add_on_bad(parser, "lines that are empty, too long or not UTF-8")
+    text = "write the results there, too"
+    parser.add_argument("--json", type=Path, metavar="FILE", help=text)
 
 
-def execute(options: Options) -> None:
-    run = options.run.load()
-    pairs = read_files((options.source, options.target), on_bad=options.on_bad)
-    pairs, examples, report = encode(
+def execute(args: argparse.Namespace) -> None:
+    if args.json is not None:
+        _check_writable(args.json, args.source, args.target)
+    run, decoding = load_to_translate(args)
+    pairs = read_files(args.source, args.target, on_bad=args.on_bad)
+    split, report = encode(
         pairs,
         run.tokenizers,
         lowercase=run.lowercase,
         max_len=run.model.max_len,
-        on_bad=options.on_bad,
+        on_bad=args.on_bad,
     )
     print(f"{report}\ncheckpoint: {run.checkpoint}")
-    decoding = options.decoding
-    results = measure(run, pairs, examples, decoding=decoding, batch_size=decoding.batch_size)
+    results = measure(run, split, decoding=decoding, batch_size=args.batch_size)
     print_results(results)
-    if options.json is not None:
-        about = {"run": str(options.run.run), "checkpoint": run.checkpoint, **results}
-        replace_file(options.json, json.dumps(about, indent=1))
-
-
-def read_files(paths: tuple[Path, Path], *, on_bad: OnBad, quiet: bool = False) -> Pairs:
-    """The pairs of two files; what was skipped is printed unless it is to be ``quiet``.
-
-    Raises ValueError for one file in two roles, whose lines would translate themselves.
-    """
-    source, target = paths
-    if source.is_file() and target.is_file() and source.samefile(target):
-        raise ValueError(f"the source and the target must be two files, got {source} as both")
-    pairs, report = read_parallel(source, target, on_bad=on_bad)
-    if report.skipped and not quiet:
-        print(f"{source}, {target}: {report}")
-    return pairs
-
-
-def encode(
-    pairs: Pairs, tokenizers: Tokenizers, *, lowercase: bool, max_len: int, on_bad: OnBad
-) -> tuple[Pairs, list[Example], str]:
-    """The pairs that fit, as they are and as the model reads them, and a report to be printed."""
-    read = [
-        (clean_line(src, lowercase=lowercase), clean_line(tgt, lowercase=lowercase))
-        for src, tgt in pairs
-    ]
-    examples, report = encode_pairs(read, *tokenizers, max_len=max_len, on_long=on_bad)
-    left_out = set(report.left_out)
-    kept = [pair for number, pair in enumerate(pairs, start=1) if number not in left_out]
-    return kept, examples, str(report)
+    if args.json is not None:
+        about = {"run": args.run, "checkpoint": run.checkpoint, **results}
+        _write(args.json, to_json(about))
 
 
 def measure(
-    run: LoadedRun,
-    pairs: Pairs,
-    examples: list[Example],
-    *,
-    decoding: Decoding,
-    batch_size: int = 32,
+    run: LoadedRun, split: Split, *, decoding: Decoding, batch_size: int = 32
 ) -> dict[str, Any]:
-    """What the model makes of sentences that it has not learned from; ``examples`` are ``pairs``.
+    """What the model makes of sentences that it has not learned from.
 
     BLEU and chrF compare with the references as they were read. A model of lower-cased text is
     scored without regard to case, and the signatures say so.
     """
-    sources, references = (list(side) for side in zip(*pairs, strict=True))
-    batches = BucketedBatches(examples, batch_size=batch_size, shuffle=False)
+    sources, references = (list(side) for side in zip(*split.pairs, strict=True))
+    batches = BucketedBatches(split.examples, batch_size=batch_size, shuffle=False)
     loss = evaluate_loss(run.model, batches.epoch(0))
     translations = translate(
         [clean_line(source, lowercase=run.lowercase) for source in sources],
@@ -112,11 +76,11 @@ def measure(
     wanted = [clean_line(line, lowercase=run.lowercase) for line in references]
     n_right = sum(t.split() == w.split() for t, w in zip(translations, wanted, strict=True))
     results: dict[str, Any] = {
-        "sentences": len(pairs),
+        "sentences": len(sources),
         "loss": loss,
-        "perplexity": math.exp(loss),
+        "perplexity": _perplexity(loss),
         "decoding": str(decoding),
-        "exact match": n_right / len(pairs),
+        "exact match": n_right / len(sources),
     }
     for name, score in (("BLEU", bleu), ("chrF", chrf)):
         of = score(hypotheses=translations, references=references, lowercase=run.lowercase)
@@ -134,3 +98,28 @@ def print_results(results: Mapping[str, Any]) -> None:
         f"chrF: {results['chrF']:.2f}  {decoding}; {results['chrF signature']}",
         sep="\n",
     )
+
+
+def _perplexity(loss: float) -> float:
+    try:
+        return math.exp(loss)
+    except OverflowError:  # of a run that has diverged
+        return math.inf
+
+
+def _check_writable(file: Path, *sources: Path) -> None:
+    """Raises ValueError, before the work, for a file that is not to be written or cannot be."""
+    if any(file.exists() and source.exists() and file.samefile(source) for source in sources):
+        raise ValueError(f"--json must be none of the files that are measured on, got {file}")
+    if file.is_dir() or not file.resolve().parent.is_dir():
+        raise ValueError(f"--json must be a file in a folder that is there, got {file}")
+    if not os.access(file if file.exists() else file.resolve().parent, os.W_OK):
+        raise ValueError(f"--json must be a file that can be written, got {file}")
+
+
+def _write(file: Path, text: str) -> None:
+    """In place of a regular file, of a link's target too, and into a pipe or a device."""
+    if file.exists() and not file.is_file():
+        file.write_text(text, encoding="utf-8")
+    else:
+        replace_file(file.resolve(), text)

@@ -9,35 +9,32 @@ ct2-transformers-converter, which starts a translation in another way; one vocab
 languages.
 """
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Literal
+import argparse
 
-from transformer.commands.options import Option
-from transformer.commands.run_folder import Run
+from transformer.commands.options import folder
+from transformer.commands.run_folder import add_run, load_run
 from transformer.export import save_marian
 
 USAGE = "%(prog)s RUN --to {marian,ctranslate2} FOLDER [options]"
 
 
-@dataclass(frozen=True)
-class Options:
-    """All that ``export`` is told."""
+def add_options(parser: argparse.ArgumentParser) -> None:
+    add_run(parser)
+    formats = ("marian", "ctranslate2")
+    parser.add_argument("--to", choices=formats, required=True, help="who is to read it")
+    text = "a new or an empty one"
+    parser.add_argument("folder", type=folder, metavar="FOLDER", help=text)
 
-    run: Run
-    to: Annotated[Literal["marian", "ctranslate2"], Option("who is to read it")]
-    folder: Annotated[Path, Option("a new or an empty one", metavar="FOLDER", positional=True)]
 
-
-def execute(options: Options) -> None:
-    run = options.run.load()
+def execute(args: argparse.Namespace) -> None:
+    run = load_run(args)
     src_tokenizer, tgt_tokenizer = run.tokenizers
     save_marian(
         run.model,
-        options.folder,
+        args.folder,
         src_tokenizer=src_tokenizer,
         tgt_tokenizer=tgt_tokenizer,
         lowercase=run.lowercase,
-        start_from_zero=options.to == "ctranslate2",
+        start_from_zero=args.to == "ctranslate2",
     )
-    print(f"{options.folder}: {run.checkpoint} of {options.run.run}, for {options.to}")
+    print(f"{args.folder}: {run.checkpoint} of {args.run}, for {args.to}")

@@ -1,25 +1,34 @@
 """The folder of a training run: what lies in it, under which names, and whether it is whole.
 
-settings.json    what the run was started with, and digests of the sentences it learns from
+settings.json    what the run was started with, and digests of its sentences and its vocabulary
 bpe.json         the byte pairs of both languages, or
 source.json, target.json    the words of each
-step-00000500.safetensors    checkpoints, see transformer.training.checkpoint
+step-….safetensors    checkpoints, see transformer.training.checkpoint
 results.json     what was measured at the end
 """
 
+import argparse
+import hashlib
 import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_origin, get_type_hints
+from typing import Any, NamedTuple, get_origin, get_type_hints
 
 import torch
-from torch import nn
 
-from transformer.commands.options import Device, Option, best_last_or_step
-from transformer.data.text import BytePairEncoding, Tokenizing, Vocabulary
+from transformer.commands.options import (
+    Decoding,
+    add_device,
+    add_number,
+    best_last_or_step,
+    folder,
+    whole,
+)
+from transformer.data.corpus import Tokenizers
+from transformer.data.text import BytePairEncoding, Vocabulary
 from transformer.files import only_writer, replace_file
 from transformer.model import Transformer
 from transformer.runtime import default_device
@@ -27,17 +36,15 @@ from transformer.saved import read_json
 from transformer.training.checkpoint import (
     average_checkpoints,
     best_checkpoint,
-    check_config,
     checkpoints,
+    label_of,
     load_transformer,
     step_of,
 )
 
-_FORMAT = "transformer.commands.run_folder 1"
+_FORMAT = "transformer.commands.run_folder 2"
 _SETTINGS, _RESULTS = "settings.json", "results.json"
 _BYTE_PAIRS, _WORDS = "bpe.json", ("source.json", "target.json")
-
-Tokenizers = tuple[Tokenizing, Tokenizing]  # of the source and of the target
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,7 @@ class Settings:
     byte_pairs: bool  # one vocabulary of both languages, rather than the words of each
     digests: dict[str, str]  # of the sentences to train and to measure on
     options: dict[str, Any]
+    tokenizers: dict[str, str] = field(default_factory=dict)  # digests of their files
 
 
 class LoadedRun(NamedTuple):
@@ -59,26 +67,29 @@ class LoadedRun(NamedTuple):
     checkpoint: str  # which weights these are, to be told
 
 
-@dataclass(frozen=True)
-class Run:
+def add_run(parser: argparse.ArgumentParser) -> None:
     """Options: which model of which run, and where it works."""
+    text = "the folder that train wrote"
+    parser.add_argument("run", type=folder, metavar="RUN", help=text)
+    weights = parser.add_mutually_exclusive_group()
+    text = "best: the one of lowest loss on the dev set; default: best"
+    words: dict[str, Any] = {"type": best_last_or_step, "metavar": "best|last|STEP"}
+    weights.add_argument("--checkpoint", default="best", help=text, **words)
+    text = "the mean of the last N, as train --keep N leaves them"
+    add_number(weights, "--average", whole, text=text)
+    add_device(parser)
 
-    run: Annotated[Path, Option("the folder that train wrote", metavar="RUN", positional=True)]
-    checkpoint: Annotated[
-        str | int,
-        Option(
-            "best: the one of lowest loss on the dev set",
-            best_last_or_step, "best|last|STEP", either="weights",
-        ),
-    ] = "best"  # fmt: skip
-    average: Annotated[
-        int | None,
-        Option("the mean of the last N, as train --keep N leaves them", either="weights"),
-    ] = None
-    device: Device = None
 
-    def load(self) -> LoadedRun:
-        return RunFolder(self.run).load(self.checkpoint, average=self.average, device=self.device)
+def load_run(args: argparse.Namespace) -> LoadedRun:
+    run = RunFolder(Path(args.run))
+    return run.load(args.checkpoint, average=args.average, device=args.device)
+
+
+def load_to_translate(args: argparse.Namespace) -> tuple[LoadedRun, Decoding]:
+    """Raises ValueError for what the model cannot decode with."""
+    run, decoding = load_run(args), Decoding(args.beam_size, args.length_penalty, args.max_len)
+    decoding.check(max_len=run.model.max_len, tgt_vocab_size=run.model.tgt_vocab_size)
+    return run, decoding
 
 
 @dataclass(frozen=True)
@@ -91,43 +102,57 @@ class RunFolder:
         return (self.path / _SETTINGS).exists()
 
     def check_new(self) -> None:
-        """Raises ValueError unless there is nothing yet, or an empty folder."""
-        if self.path.exists() and (not self.path.is_dir() or any(self.path.iterdir())):
+        """Raises ValueError unless there is nothing yet, an empty folder, or what a kill left."""
+        is_file = self.path.exists() and not self.path.is_dir()
+        if is_file or self._names() - {_BYTE_PAIRS, *_WORDS}:
             raise ValueError(f"--out must be a new folder or that of a run, got {self.path}")
 
+    def _names(self) -> set[str]:
+        return set(os.listdir(self.path)) if self.path.is_dir() else set()
+
     def create(self, settings: Settings, tokenizers: Tokenizers) -> None:
-        """Makes the whole of it, or nothing."""
+        """Makes the whole of it, or nothing; killed in between, the same command makes the rest."""
         self.check_new()
-        self.path.parent.mkdir(parents=True, exist_ok=True)
+        self.path.absolute().parent.mkdir(parents=True, exist_ok=True)
         try:
             self._create(settings, tokenizers)
         except OSError as error:  # which would name what it is called on the way
             raise OSError(error.errno, error.strerror or str(error), str(self.path)) from error
 
     def _create(self, settings: Settings, tokenizers: Tokenizers) -> None:
-        with tempfile.TemporaryDirectory(dir=self.path.parent, prefix=".new-run-") as temporary:
-            made = Path(temporary) / "run"
-            made.mkdir()
+        parent = self.path.absolute().parent
+        with tempfile.TemporaryDirectory(dir=parent, prefix=".new-run-") as temporary:
+            made = Path(temporary)
             names = (_BYTE_PAIRS,) if settings.byte_pairs else _WORDS
             for name, tokenizer in zip(names, tokenizers, strict=False):
                 tokenizer.save(made / name)
-            about = {"format": _FORMAT, **asdict(settings)}
+            written = {name: _digest(made / name) for name in names}
+            if any(written.get(name) != _digest(self.path / name) for name in self._names()):
+                raise ValueError(f"--out must be a new folder or that of a run, got {self.path}")
+            about = {"format": _FORMAT, **asdict(replace(settings, tokenizers=written))}
             replace_file(made / _SETTINGS, json.dumps(about, indent=1))
-            if not self.path.exists():
-                os.replace(made, self.path)
-                return
+            self.path.mkdir(exist_ok=True)
             for name in (*names, _SETTINGS):  # the settings come last: they make it a run
                 os.replace(made / name, self.path / name)
 
     def settings(self) -> Settings:
-        file, wanted = self.path / _SETTINGS, get_type_hints(Settings)
-        kinds = {name: get_origin(kind) or kind for name, kind in wanted.items()}
+        """Raises ValueError for a folder without settings, and for one with other files of words.
+
+        The vocabulary belongs to the weights: with another one each id would mean another word.
+        """
+        file, hints = self.path / _SETTINGS, get_type_hints(Settings)
+        kinds = {name: get_origin(kind) or kind for name, kind in hints.items()}
         try:
             about = read_json(file, _FORMAT, "of a training run", **kinds)
         except FileNotFoundError:
             raise ValueError(
                 f"{self.path} must be the folder of a run, has no {_SETTINGS}"
             ) from None
+        for name, wanted in about["tokenizers"].items():
+            if _digest(self.path / name) != wanted:
+                raise ValueError(
+                    f"{self.path / name} is not the vocabulary that the run began with"
+                )
         return Settings(**{name: about[name] for name in kinds})
 
     def check_options(self, options: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
@@ -136,6 +161,8 @@ class RunFolder:
         An option that is younger than the run was at its default.
         """
         before = {**defaults, **self.settings().options}
+        for latest in checkpoints(self.path)[-1:]:
+            self.check_label(latest)
         self._refuse(
             f"--{name.replace('_', '-')} was {before.get(name)}, is {value}"
             for name, value in options.items()
@@ -151,10 +178,15 @@ class RunFolder:
             if digests.get(name) != before.get(name)
         )
 
-    def check_model(self, model: nn.Module) -> None:
-        """Raises ValueError unless the last checkpoint, if there is one, is of such a model."""
-        if saved := checkpoints(self.path):
-            check_config(saved[-1], model)
+    def label(self) -> str:
+        """What checkpoints keep, by which their settings, and so the words, are known again."""
+        return _digest(self.path / _SETTINGS)
+
+    def check_label(self, checkpoint: Path) -> None:
+        """Raises ValueError where the settings are not those that the weights were learned with."""
+        if label_of(checkpoint) != self.label():
+            wanted = f"is not the one that {checkpoint.name} was trained with"
+            raise ValueError(f"{self.path / _SETTINGS} {wanted}")
 
     def check_alone(self) -> None:
         """Raises BlockingIOError if another process is training in the folder."""
@@ -186,22 +218,18 @@ class RunFolder:
         """The weights of one checkpoint, or the mean of the last ``average``."""
         settings, tokenizers = self.settings(), self.tokenizers()
         chosen = self._choose(checkpoint, average)
+        for path in chosen:
+            self.check_label(path)
         steps = ", ".join(str(step_of(path)) for path in chosen)
         device = device or default_device()
         if average is None:
             model, name = load_transformer(chosen[0], device=device), f"step {steps}"
         else:
             model, name = average_checkpoints(chosen, device=device), f"mean of steps {steps}"
-        sizes = model.config.src_vocab_size, model.config.tgt_vocab_size
-        if sizes != (len(tokenizers[0]), len(tokenizers[1])):
-            raise ValueError(
-                f"{self.path} must hold the tokenizers of its model, with {sizes[0]} and "
-                f"{sizes[1]} tokens, got {len(tokenizers[0])} and {len(tokenizers[1])}"
-            )
         return LoadedRun(model, tokenizers, settings.lowercase, name)
 
     def write_results(self, results: dict[str, Any]) -> None:
-        replace_file(self.path / _RESULTS, json.dumps(results, indent=1))
+        replace_file(self.path / _RESULTS, to_json(results))
 
     def _choose(self, checkpoint: str | int, average: int | None) -> list[Path]:
         saved = checkpoints(self.path)
@@ -220,3 +248,13 @@ class RunFolder:
             steps = ", ".join(map(str, by_step))
             raise ValueError(f"{self.path} holds the steps {steps}, not {checkpoint}")
         return [by_step[checkpoint]]
+
+
+def to_json(results: Mapping[str, Any]) -> str:
+    """As JSON, which has no infinity: null stands for a perplexity that is one."""
+    finite = json.loads(json.dumps(results), parse_constant=lambda _: None)
+    return json.dumps(finite, indent=1)
+
+
+def _digest(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()

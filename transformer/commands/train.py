@@ -7,6 +7,7 @@
 The same command goes on where a killed one stopped.
 """
 
+import argparse
 import contextlib
 import os
 import time
@@ -17,39 +18,40 @@ import torch
 import torch.distributed as dist
 
 from transformer.commands.evaluate import measure, print_results
+from transformer.commands.options import Decoding
 from transformer.commands.prepare import Job, prepare
-from transformer.commands.train_options import Options
+from transformer.commands.train_options import add_options, batch_sizes, batches_per_step
 from transformer.data.batches import BucketedBatches
 from transformer.model import Transformer
 from transformer.runtime import autocast_dtype, default_device, rank, world_size
 from transformer.training import evaluate_loss, fit
 
-__all__ = ["USAGE", "Options", "execute"]
+__all__ = ["USAGE", "add_options", "execute"]
 
 USAGE = "%(prog)s --out FOLDER [options]"
 
 
-def execute(options: Options) -> None:
-    with _processes(options.machine.device) as device:
-        autocast_dtype(device, options.machine.precision)  # which refuses what the device has not
+def execute(args: argparse.Namespace) -> None:
+    with _processes(args.device) as device:
         with _the_first_alone(device):
-            job = prepare(options, rank=rank(), world_size=world_size())
+            autocast_dtype(device, args.precision)  # which refuses what the device has not
+            job = prepare(args, rank=rank(), world_size=world_size())
         try:
-            _train(options, job, device)
+            _train(args, job, device)
         except KeyboardInterrupt:
             step = job.folder.last_step()
-            where = f"step {step} is saved in {options.out}"
+            where = f"step {step} is saved in {args.out}"
             saved = "nothing was saved" if step is None else where
             raise KeyboardInterrupt(f"stopped; {saved}; the same command goes on") from None
 
 
-def _train(options: Options, job: Job, device: torch.device) -> None:
+def _train(args: argparse.Namespace, job: Job, device: torch.device) -> None:
     if rank() == 0:
         size = sum(p.numel() for p in job.model.parameters())
         steps = f"{job.n_steps} steps, {job.steps_per_epoch} an epoch"
         print(f"{size:,} parameters on {device}; {steps}", flush=True)  # a pipe waits no longer
     started = time.monotonic()
-    losses = _fit(options, job, device)
+    losses = _fit(args, job, device)
     if rank() > 0:
         return
     seconds = time.monotonic() - started
@@ -59,16 +61,13 @@ def _train(options: Options, job: Job, device: torch.device) -> None:
         f"after {len(losses)} steps; {seconds:.0f} s"
     )
     if len(job.splits) > 1:
-        _measure(options, job, device)
+        _measure(args, job, device)
 
 
-def _fit(options: Options, job: Job, device: torch.device) -> list[float]:
-    course, machine, evaluate = options.course, options.machine, None
+def _fit(args: argparse.Namespace, job: Job, device: torch.device) -> list[float]:
+    evaluate = None
     if "dev" in job.splits:
-        sizes, held_out = options.batches, job.splits["dev"].examples
-        dev = BucketedBatches(
-            held_out, shuffle=False, batch_size=sizes.sentences, max_tokens=sizes.max_tokens
-        )
+        dev = BucketedBatches(job.splits["dev"].examples, shuffle=False, **batch_sizes(args))
 
         def evaluate(model: Transformer) -> float:
             return evaluate_loss(model, dev.epoch(0))
@@ -77,31 +76,34 @@ def _fit(options: Options, job: Job, device: torch.device) -> list[float]:
         job.model,
         job.batches,
         n_steps=job.n_steps,
+        optimizer=job.optimizer,
         schedule=job.schedule,
-        smoothing=course.smoothing,
-        clip_norm=course.clip_norm,
-        accumulate=options.batches.per_step,
-        seed=course.seed,
+        smoothing=args.smoothing,
+        clip_norm=args.clip_norm,
+        accumulate=batches_per_step(args),
+        seed=args.seed,
         device=device,
-        precision=machine.precision,
-        compiled=machine.compile,
-        run=options.out,
-        save_every=machine.save_every,
-        keep=machine.keep,
+        precision=args.precision,
+        compiled=args.compile,
+        run=args.out,
+        save_every=args.save_every,
+        keep=args.keep,
+        label=job.folder.label(),
         evaluate=evaluate,
-        evaluate_every=machine.save_every,
-        progress=not machine.quiet,
+        evaluate_every=args.save_every,
+        progress=not args.quiet,
     )
     return history.losses
 
 
-def _measure(options: Options, job: Job, device: torch.device) -> None:
+def _measure(args: argparse.Namespace, job: Job, device: torch.device) -> None:
     """The best checkpoint, on sentences that it has not learned from; also in results.json."""
     run = job.folder.load("best", device=device)
     results: dict[str, Any] = {"steps": job.folder.last_step(), "checkpoint": run.checkpoint}
     measured = [name for name in ("dev", "test") if name in job.splits]
+    decoding = Decoding(args.beam_size, args.length_penalty)
     for name in measured:
-        results[name] = measure(run, *job.splits[name], decoding=options.decoding)
+        results[name] = measure(run, job.splits[name], decoding=decoding)
     job.folder.write_results(results)
     for name in measured:
         print(f"{name}, measured at {run.checkpoint}:")
@@ -115,10 +117,10 @@ def _processes(device: torch.device | None) -> Iterator[torch.device]:
     if "LOCAL_RANK" not in os.environ:
         yield device
         return
-    if device.type == "cuda":
-        device = torch.device("cuda", int(os.environ["LOCAL_RANK"]))
-        torch.cuda.set_device(device)
-    dist.init_process_group("nccl" if device.type == "cuda" else "gloo")
+    if device.type != "cpu":
+        device = torch.device(device.type, int(os.environ["LOCAL_RANK"]))
+        torch.accelerator.set_device_index(device.index)
+    dist.init_process_group(dist.get_default_backend_for_device(device))
     try:
         yield device
     finally:

@@ -1,188 +1,197 @@
 """The options of ``python -m transformer train``, in the order in which one would think of them."""
 
-import json
-from dataclasses import dataclass, field, fields, make_dataclass
+import argparse
+from collections.abc import Iterable
+from dataclasses import fields
+from inspect import signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from types import UnionType
+from typing import Any, get_args, get_type_hints
+
+import torch
+from torch import nn
 
 from transformer.commands.options import (
-    Decoding,
-    Device,
-    OnBadLine,
-    Option,
-    flat,
+    add_decoding,
+    add_device,
+    add_number,
+    add_on_bad,
+    finite,
+    folder,
+    not_negative,
     passes,
     positive,
-    seed_number,
+    seed,
     share,
+    whole,
 )
 from transformer.config import TransformerConfig
 from transformer.positional import POSITIONS
 from transformer.runtime import Precision
+from transformer.training.objective import paper_optimizer
 
-Files = tuple[Path, Path]  # of the source and of the target
-_FILES: Any = {"metavar": ("SOURCE", "TARGET"), "free": True}  # with what they held, elsewhere
-
-
-@dataclass(frozen=True)
-class Data:
-    """What is learned from, and measured on."""
-
-    train: Annotated[
-        Files | None,
-        Option(
-            "line-aligned text files, plain or gzip; without them, the grammar corpus", **_FILES
-        ),
-    ] = None
-    dev: Annotated[
-        Files | None,
-        Option("to measure on at each checkpoint, and find the best one", **_FILES),
-    ] = None
-    test: Annotated[
-        Files | None, Option("to measure the best checkpoint on at the end", **_FILES)
-    ] = None
-    pairs: Annotated[int, Option("of the grammar corpus")] = 20_000
-    lowercase: Annotated[bool, Option("both languages")] = False
-    vocab_size: Annotated[int, Option("of the byte pairs of both languages together")] = 8000
-    on_bad: OnBadLine = "error"
-
-    def __post_init__(self) -> None:
-        if not self.train and self.dev:
-            raise ValueError(
-                "--dev goes with --train; the grammar corpus has its own held-out split"
-            )
-        if not self.train and self.lowercase:
-            raise ValueError("--lowercase goes with --train; the grammar corpus is in lower case")
-
-
-@dataclass(frozen=True)
-class Preset:
-    """The sizes and the parts of the model, which ``Model`` below completes."""
-
-    preset: Annotated[
-        Literal["tiny", "small", "base", "big"],
-        Option("sizes of chapter 8, which the next options change"),
-    ] = "small"
-
-    def config(self, src_size: int, tgt_size: int, *, shared: bool) -> TransformerConfig:
-        """``shared``: both vocabularies are one, and so are the tables of embeddings."""
-        given = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "preset"}
-        changes = {name: value for name, value in given.items() if value is not None}
-        preset = getattr(TransformerConfig, self.preset)
-        return preset(src_size, tgt_size, share_embeddings=shared, **changes)
-
-
+# All others are settled when a run begins. The sentences are held against their digests instead.
+FREE = {
+    *("out", "train", "dev", "test", "steps", "epochs", "save_every", "keep", "device", "compile"),
+    *("quiet", "beam_size", "length_penalty", "command", "debug"),
+}
 # A field of the configuration is an option by itself, but for those that the data decide.
-_DECIDED = ("src_vocab_size", "tgt_vocab_size", "pad_id", "share_embeddings")
+_DECIDED = {"src_vocab_size", "tgt_vocab_size", "pad_id", "share_embeddings"}
 _OF_PRESETS = ("d_model", "n_heads", "n_encoder_layers", "n_decoder_layers", "d_ff", "dropout")
-_KINDS: dict[str, Any] = {"dropout": share, "position": tuple(POSITIONS)}
-_HELP = {"max_len": "in tokens", **dict.fromkeys(_OF_PRESETS, "default: the preset's")}
 _DEFAULTS: dict[str, Any] = {"max_len": 256, **dict.fromkeys(_OF_PRESETS)}
+_CHOICES = {"position": tuple(POSITIONS)}
+_WITHOUT_NUMBERS = {"LBFGS", "SparseAdam"}  # want a closure, and sparse gradients
+OPTIMIZERS = {
+    name.lower(): kind
+    for name, kind in vars(torch.optim).items()
+    if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer)
+    if kind is not torch.optim.Optimizer and name not in _WITHOUT_NUMBERS
+}
 
 
-def model_options(config: type[TransformerConfig]) -> type[Preset]:
-    hints, made = get_type_hints(config), []
-    for f in fields(config):
-        if f.name not in _DECIDED:
-            about = Option(_HELP.get(f.name, ""), _KINDS.get(f.name))
-            default = field(default=_DEFAULTS.get(f.name, f.default))
-            made.append((f.name, Annotated[hints[f.name], about], default))
-    return make_dataclass("Model", made, bases=(Preset,), frozen=True)
+def add_options(parser: argparse.ArgumentParser) -> None:
+    text = "for tokenizers, checkpoints and results"
+    parser.add_argument("--out", type=folder, required=True, metavar="FOLDER", help=text)
+    _add_data(parser.add_argument_group("data"))
+    add_model(parser.add_argument_group("model"), TransformerConfig)
+    _add_training(parser.add_argument_group("training"))
+    add_batches(parser.add_argument_group("batches"))
+    _add_machine(parser.add_argument_group("saving and running"))
+    add_decoding(parser.add_argument_group("decoding"))
 
 
-Model = model_options(TransformerConfig)
+def _add_data(group: argparse._ArgumentGroup) -> None:
+    for name, text in (
+        ("--train", "line-aligned text files, plain or gzip; without them, the grammar corpus"),
+        ("--dev", "to measure on at each checkpoint, and find the best one"),
+        ("--test", "to measure the best checkpoint on at the end"),
+    ):
+        group.add_argument(name, nargs=2, type=Path, metavar=("SOURCE", "TARGET"), help=text)
+    add_number(group, "--pairs", whole, 20_000, "of the grammar corpus")
+    group.add_argument("--lowercase", action="store_true", help="both languages")
+    text = "of the byte pairs of both languages together"
+    add_number(group, "--vocab-size", whole, 8000, text)
+    add_on_bad(group, "lines that are empty, too long or not UTF-8")
 
 
-@dataclass(frozen=True)
-class Course:
-    """How long, and in what steps."""
-
-    steps: Annotated[int | None, Option("default: 1000", either="length", free=True)] = None
-    epochs: Annotated[
-        float | None, Option("passes over the training data", passes, either="length", free=True)
-    ] = None
-    schedule: Annotated[
-        Literal["paper", "linear"], Option("after the warm-up: the paper's √-decay, or down to 0")
-    ] = "paper"
-    warmup: Annotated[int, Option("steps; the paper: 4000")] = 200
-    peak: Annotated[
-        float | None,
-        Option("highest learning rate (default: the paper's, by d_model and warm-up)", positive),
-    ] = None
-    smoothing: Annotated[float, Option(kind=share)] = 0.1
-    clip_norm: Annotated[float, Option(kind=positive)] = 1.0
-    seed: Annotated[int, Option(kind=seed_number)] = 0
-
-    def __post_init__(self) -> None:
-        if self.steps is None and self.epochs is None:
-            object.__setattr__(self, "steps", 1000)
-
-
-@dataclass(frozen=True)
-class Batches:
-    """How much makes a step."""
-
-    batch_size: Annotated[
-        int | None, Option("sentences a process (default: 16)", either="size")
-    ] = None
-    max_tokens: Annotated[
-        int | None, Option("positions a process, padding included", either="size")
-    ] = None
-    accumulate: Annotated[
-        int | None,
-        Option(
-            "batches to a step; a batch holds one length, a step learns better from several "
-            "(default: 4, or 1 where the size of a batch is given)"
-        ),
-    ] = None
-
-    @property
-    def per_step(self) -> int:
-        """How many batches make a step."""
-        if self.accumulate is not None:
-            return self.accumulate
-        return 1 if self.batch_size or self.max_tokens else 4
-
-    @property
-    def sentences(self) -> int | None:
-        """As many, unless --max-tokens says how many tokens."""
-        return (self.batch_size or 16) if self.max_tokens is None else None
+def add_model(group: argparse._ActionsContainer, config: type[TransformerConfig]) -> None:
+    """The sizes and the parts of the model: of each field its type, its choices, its default."""
+    text = "sizes of chapter 8, which the next options change; default: small"
+    presets = ("tiny", "small", "base", "big")
+    group.add_argument("--preset", choices=presets, default="small", help=text)
+    hints = get_type_hints(config)
+    for field in fields(config):
+        if field.name in _DECIDED:
+            continue
+        option, hint = f"--{field.name.replace('_', '-')}", hints[field.name]
+        if isinstance(hint, UnionType):  # with None, which is what is not given
+            hint = next(kind for kind in get_args(hint) if kind is not type(None))
+        default = _DEFAULTS.get(field.name, field.default)
+        text = "the preset's" if field.name in _OF_PRESETS else default
+        choices = _CHOICES.get(field.name, get_args(hint))
+        if choices or hint is bool:
+            words = {"choices": choices} if choices else {"action": argparse.BooleanOptionalAction}
+            group.add_argument(option, default=default, help=f"default: {text}", **words)
+        else:
+            kind = share if field.name == "dropout" else {int: whole, float: finite}[hint]
+            shown = "default: the preset's" if field.name in _OF_PRESETS else ""
+            add_number(group, option, kind, default, shown)
 
 
-@dataclass(frozen=True)
-class Machine:
-    """Where it runs, what it shows and keeps."""
-
-    save_every: Annotated[
-        int, Option("steps between checkpoints, where the dev set is measured", free=True)
-    ] = 500
-    keep: Annotated[int, Option("latest checkpoints, and the best one besides", free=True)] = 2
-    precision: Annotated[Precision, Option()] = "auto"
-    device: Device = None
-    compile: Annotated[bool, Option("by torch.compile", free=True)] = False
-    quiet: Annotated[bool, Option("no progress on standard error", free=True)] = False
+def model_config(
+    args: argparse.Namespace, *, src_vocab_size: int, tgt_vocab_size: int
+) -> TransformerConfig:
+    """One vocabulary of byte pairs, or one of words for each language."""
+    names = {field.name for field in fields(TransformerConfig)} - _DECIDED
+    changes = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
+    preset = getattr(TransformerConfig, args.preset)
+    return preset(src_vocab_size, tgt_vocab_size, share_embeddings=bool(args.train), **changes)
 
 
-@dataclass(frozen=True)
-class Options:
-    """All that ``train`` is told."""
+def _add_training(group: argparse._ArgumentGroup) -> None:
+    length = group.add_mutually_exclusive_group()
+    add_number(length, "--steps", whole, text="default: 1000")
+    add_number(length, "--epochs", passes, text="passes over the training data")
+    text = "of torch.optim, with its defaults there; default: the paper's Adam"
+    group.add_argument("--optimizer", choices=OPTIMIZERS, metavar="NAME", help=text)
+    add_number(group, "--weight-decay", not_negative, text="of the optimizer")
+    text = "after the warm-up: the paper's √-decay, or down to 0; default: paper"
+    group.add_argument("--schedule", choices=("paper", "linear"), default="paper", help=text)
+    add_number(group, "--warmup", whole, 200, "steps; the paper: 4000")
+    text = "highest learning rate (default: the paper's, by d_model and warm-up)"
+    add_number(group, "--peak", positive, text=text)
+    add_number(group, "--smoothing", share, 0.1)
+    add_number(group, "--clip-norm", positive, 1.0)
+    add_number(group, "--seed", seed, 0)
 
-    out: Annotated[
-        Path, Option("for tokenizers, checkpoints and results", metavar="FOLDER", free=True)
-    ]
-    data: Annotated[Data, "data"]
-    model: Annotated[Preset, Model, "model"]
-    course: Annotated[Course, "training"]
-    batches: Annotated[Batches, "batches"]
-    machine: Annotated[Machine, "saving and running"]
-    decoding: Annotated[Decoding, "decoding"]
 
-    def settled(self) -> dict[str, Any]:
-        """What must be as it was when a run goes on, by the names of the options.
+def add_batches(group: argparse._ActionsContainer) -> None:
+    size = group.add_mutually_exclusive_group()
+    add_number(size, "--batch-size", whole, text="sentences a process (default: 16)")
+    add_number(size, "--max-tokens", whole, text="positions a process, padding included")
+    text = (
+        "batches to a step; a batch holds one length, a step learns better from several "
+        "(default: 4, or 1 where the size of a batch is given)"
+    )
+    add_number(group, "--accumulate", whole, text=text)
 
-        A decay to the last step depends on which step is the last. The sentences are held against
-        their digests instead.
-        """
-        ends = ("steps", "epochs") if self.course.schedule == "linear" else ()
-        kept = {f.name: value for f, of, value in flat(self) if f.name in ends or not of.free}
-        return json.loads(json.dumps(kept))  # as it is read again
+
+def batch_sizes(args: argparse.Namespace) -> dict[str, int | None]:
+    """16 sentences, unless something else is asked for."""
+    n_sentences = args.batch_size or (None if args.max_tokens else 16)
+    return {"batch_size": n_sentences, "max_tokens": args.max_tokens}
+
+
+def batches_per_step(args: argparse.Namespace) -> int:
+    return args.accumulate or (1 if args.batch_size or args.max_tokens else 4)
+
+
+def make_optimizer(
+    args: argparse.Namespace, parameters: Iterable[nn.Parameter]
+) -> torch.optim.Optimizer:
+    """The one that was asked for; its rate is that of the schedule.
+
+    Raises ValueError where it has no weight decay, or cannot have these parameters.
+    """
+    if args.optimizer is None:
+        return paper_optimizer(parameters)
+    words = {} if args.weight_decay is None else {"weight_decay": args.weight_decay}
+    if words.keys() - signature(OPTIMIZERS[args.optimizer]).parameters.keys():
+        raise ValueError(f"--weight-decay: {args.optimizer} has none")
+    return OPTIMIZERS[args.optimizer](parameters, **words)
+
+
+def _add_machine(group: argparse._ArgumentGroup) -> None:
+    text = "steps between checkpoints, where the dev set is measured"
+    add_number(group, "--save-every", whole, 500, text)
+    add_number(group, "--keep", whole, 2, "latest checkpoints, and the best one besides")
+    text = "default: auto"
+    group.add_argument("--precision", choices=get_args(Precision), default="auto", help=text)
+    add_device(group)
+    group.add_argument("--compile", action="store_true", help="by torch.compile")
+    group.add_argument("--quiet", action="store_true", help="no progress on standard error")
+
+
+def check_together(args: argparse.Namespace) -> None:
+    """Raises ValueError for options that do not go together."""
+    for name in ("dev", "lowercase"):
+        if getattr(args, name) and not args.train:
+            raise ValueError(f"--{name} goes with --train; the grammar corpus is as it is")
+    if args.weight_decay is not None and args.optimizer is None:
+        raise ValueError("--weight-decay goes with --optimizer; the paper's Adam has none")
+
+
+def settled(args: argparse.Namespace) -> dict[str, Any]:
+    """What must be as it was when a run goes on, by the names of the options.
+
+    A decay to the last step depends on which step is the last.
+    """
+    free = FREE - ({"steps", "epochs"} if args.schedule == "linear" else set())
+    return {name: value for name, value in vars(args).items() if name not in free}
+
+
+def defaults() -> dict[str, Any]:
+    """What options were at that are younger than a run."""
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    return vars(parser.parse_args(["--out", "run"]))

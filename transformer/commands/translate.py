@@ -6,34 +6,31 @@ A translation is written as soon as its batch is read; at a terminal, line by li
 gives an empty line, and no input gives no output.
 """
 
+import argparse
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Annotated
 
-from transformer.commands.options import Translating
-from transformer.commands.run_folder import LoadedRun, Run
-from transformer.data.parallel import read_lines
+from transformer.commands.options import add_on_bad, add_translating
+from transformer.commands.run_folder import LoadedRun, add_run, load_to_translate
+from transformer.data.parallel import OnBad, read_lines
 from transformer.data.text import clean_line
 from transformer.decoding.translate import translate
 
 USAGE = "%(prog)s RUN [options] < SENTENCES > TRANSLATIONS"
 
 
-@dataclass(frozen=True)
-class Options:
-    """All that ``translate`` is told."""
-
-    run: Run
-    decoding: Annotated[Translating, "decoding"]
+def add_options(parser: argparse.ArgumentParser) -> None:
+    add_run(parser)
+    add_translating(parser.add_argument_group("decoding"))
+    add_on_bad(parser, "lines that are too long or not UTF-8; skip leaves their translation empty")
 
 
-def execute(options: Options) -> None:
+def execute(args: argparse.Namespace) -> None:
     if sys.stdin is None:
         raise ValueError("standard input must be open, got none")
-    run, decoding = options.run.load(), options.decoding
-    sentences = read_sentences(sys.stdin.buffer.readline, run)
-    for batch in _batches(sentences, 1 if sys.stdin.isatty() else decoding.batch_size):
+    run, decoding = load_to_translate(args)
+    sentences = read_sentences(sys.stdin.buffer.readline, run, on_bad=args.on_bad)
+    for batch in _batches(sentences, 1 if sys.stdin.isatty() else args.batch_size):
         translations = translate(
             batch,
             run.model,
@@ -47,21 +44,25 @@ def execute(options: Options) -> None:
         sys.stdout.flush()
 
 
-def read_sentences(readline: Callable[[int], bytes], run: LoadedRun) -> Iterator[str]:
+def read_sentences(
+    readline: Callable[[int], bytes], run: LoadedRun, *, on_bad: OnBad = "error"
+) -> Iterator[str]:
     """The lines as the model has learned to read them, each as soon as it is there.
 
-    Raises ValueError, which names the line, for one that is not UTF-8 or too long for the model.
+    Raises ValueError, which names the line, for one that is not UTF-8 or too long for the model;
+    with ``on_bad`` "skip" that is told on standard error, and the line is empty.
     """
     for number, (line, fault) in enumerate(read_lines(readline, "standard input"), start=1):
-        if fault:
-            raise ValueError(f"standard input, line {number}: {fault}")
         text = clean_line(line, lowercase=run.lowercase)
         n_tokens, limit = len(run.tokenizers[0].encode(text)) + 1, run.model.max_len  # with <eos>
         if n_tokens > limit:
-            raise ValueError(
-                f"standard input, line {number}: must have no more than {limit} tokens, "
-                f"got {n_tokens}"
-            )
+            fault = f"must have no more than {limit} tokens, got {n_tokens}"
+        if fault:
+            message = f"standard input, line {number}: {fault}"
+            if on_bad == "error":
+                raise ValueError(message)
+            print(f"{message}; skipped", file=sys.stderr)
+            text = ""
         yield text
 
 

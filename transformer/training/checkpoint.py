@@ -89,6 +89,11 @@ def step_of(path: Path) -> int:
     return int(path.name.removeprefix("step-").removesuffix(".safetensors"))
 
 
+def label_of(path: Path) -> Any:
+    """What ``fit`` was given as ``label``. Raises ValueError as load_checkpoint does."""
+    return _open(path)[0]["state"].get("label")
+
+
 def best_checkpoint(run: str | Path) -> Path:
     """Of the checkpoints in ``run``, the one that ``evaluate`` gave the lowest value.
 

@@ -64,6 +64,7 @@ def fit(
     run: str | Path | None = None,
     save_every: int | None = None,
     keep: int = 2,
+    label: str | None = None,
     evaluate: Callable[[Any], float] | None = None,
     evaluate_every: int | None = None,
     progress: bool = True,
@@ -71,8 +72,9 @@ def fit(
     """Trains ``model`` on batches(0), batches(1), …, with teacher forcing; chapter 9.
 
     With ``run``, a folder, it saves every ``save_every`` steps, at the end and on Ctrl-C, and goes
-    on from there, to the same weights; the ``keep`` latest checkpoints and the best stay.
-    ``model`` ends on ``device``, in training mode, after a whole step. See ``TrainingStep``.
+    on from there, to the same weights; the ``keep`` latest checkpoints and the best stay, each with
+    ``label``, by which the caller knows what else belongs to it. ``model`` ends on ``device``, in
+    training mode, after a whole step. See ``TrainingStep``.
 
     ``optimizer`` is any of ``torch.optim`` over parameters of ``model``, which need not be all, in
     one group or several: ``torch.optim.AdamW(model.parameters(), lr=3e-4)``; at None it is the
@@ -116,7 +118,7 @@ def fit(
                 history.evaluations[number] = value
         finally:  # an evaluation that fails loses nothing
             if saved:
-                _save(step, history, run, keep)
+                _save(step, history, run, keep, label)
         if saved and world_size() > 1:
             dist.barrier()  # no process goes on, and perhaps fails, before the first has saved
 
@@ -137,7 +139,7 @@ def fit(
                 _read_losses(step, history)
                 done = len(history.losses)
                 if run is not None and done not in [0, *map(step_of, checkpoints(run))]:
-                    _save(step, history, run, keep)
+                    _save(step, history, run, keep, label)
                 raise
     return history
 
@@ -197,12 +199,14 @@ def _is_scale(scale: dict[str, Any]) -> bool:
     return numbers and scale["scale"] > 0
 
 
-def _save(step: TrainingStep, history: History, run: str | Path, keep: int) -> None:
+def _save(
+    step: TrainingStep, history: History, run: str | Path, keep: int, label: str | None
+) -> None:
     number = len(history.losses)
     if not all(p.isfinite().all() for p in step.module.parameters()):
         raise FloatingPointError(f"after step {number} a weight is not finite: nothing was saved")
     if rank() == 0:
-        state = {"scaler": step.scaler.state_dict(), **asdict(history)}
+        state = {"scaler": step.scaler.state_dict(), "label": label, **asdict(history)}
         save_checkpoint(run, step.module, step.optimizer, step=number, state=state, keep=keep)
 
 
