@@ -347,6 +347,14 @@ def test_a_run_that_was_stopped_has_the_losses_of_one_that_was_not(tmp_path):
 
 
 @pytest.mark.usefixtures("unchecked")
+def test_what_an_optimizer_remembers_before_the_first_step_goes_along_to_the_device():
+    m = model()
+    optimizer = torch.optim.Adagrad(m.parameters())
+    fit(m, sentences, n_steps=1, optimizer=optimizer, device=GPU, **OPTIONS)
+    assert {state["sum"].device for state in optimizer.state.values()} == {GPU}
+
+
+@pytest.mark.usefixtures("unchecked")
 def test_checkpoints_go_from_one_device_to_the_other(tmp_path):
     def train(n_steps, device):
         how = OPTIONS | {"precision": "fp32", "run": tmp_path, "save_every": 2}

@@ -1,6 +1,7 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
@@ -57,11 +58,22 @@ def test_a_new_file_can_be_read_by_whom_the_system_lets(tmp_path):
 
 HOLD = """
 import sys
+import time
 from transformer.files import only_writer
 with only_writer(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()
 """
+
+
+def test_a_lock_that_is_held_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "sleep", None)
+    with (
+        only_writer(tmp_path),
+        pytest.raises(BlockingIOError, match=f"^another process is training in {tmp_path}$"),
+        only_writer(tmp_path),
+    ):
+        pass
 
 
 def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path):
