@@ -61,5 +61,5 @@ def pytest_runtest_setup(item):
     if item.get_closest_marker("cuda"):
         import torch
 
-        if not torch.cuda.is_available():
-            pytest.skip("no CUDA device here")
+        if not torch.accelerator.is_available():
+            pytest.skip("no GPU here that PyTorch sees")

@@ -8,7 +8,7 @@ search drops sentences that have ended, and goes on twice from a beam that it li
 """
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -138,6 +138,13 @@ class LayerCache:
         self.self_attention = KeyValueCache(max_len)
         self.cross_attention = MemoryCache()
 
+    @classmethod
+    def of(cls, self_attention: KeyValueCache, cross_attention: MemoryCache) -> "LayerCache":
+        """One of these two."""
+        cache = cls(self_attention.max_len)
+        cache.self_attention, cache.cross_attention = self_attention, cross_attention
+        return cache
+
     @property
     def length(self) -> int:
         """The number of positions read so far."""
@@ -151,9 +158,12 @@ class LayerCache:
 
 
 class Caches:
-    """What a decoder alone keeps while it writes: a cache for each layer. Chapter 14."""
+    """What a decoder keeps while it writes: a cache for each layer. Chapters 10 and 14."""
 
-    def __init__(self, caches: Sequence[KeyValueCache]):
+    words: Bool[Tensor, "B 1 1 room"] | None = None  # of prompts that are padded, the words
+    n_padding: int | Int[Tensor, "B 1"] = 0  # before the words
+
+    def __init__(self, caches: Sequence[Any]):
         self.caches = caches
 
     @property
@@ -161,13 +171,23 @@ class Caches:
         """The number of positions written so far."""
         return self.caches[0].length
 
+    def where(self) -> int | Int[Tensor, "B 1"]:
+        """The position of the next token of each text: padding is not counted."""
+        return self.length - self.n_padding
+
+    def mask(self) -> Bool[Tensor, "B 1 1 S"] | None:
+        """What the next token may attend to, itself included; None: all before it."""
+        if self.words is None:
+            return None
+        return noted(self.words.narrow(-1, 0, self.length + 1), "keyed")
+
     def select(self, rows: Rows) -> None:
         """Keeps these rows, in this order; one may be named more than once."""
         for cache in self.caches:
             cache.select(rows)
 
 
-class DecodingState:
+class DecodingState(Caches):
     """All that an encoder-decoder keeps while it writes: the memory, and its decoder's caches.
 
     A row is a text that is being written. The beams of a search are several texts of one source::
@@ -181,13 +201,9 @@ class DecodingState:
     """
 
     def __init__(self, memory: Memory, caches: Sequence[LayerCache]):
-        self.memory, self.caches = memory, caches
+        super().__init__(caches)
+        self.memory = memory
         self.per_source = 1  # rows that share a source, side by side
-
-    @property
-    def length(self) -> int:
-        """The number of positions written so far."""
-        return self.caches[0].length
 
     def select(self, rows: Rows) -> None:
         """Keeps these rows, in this order; one may be named more than once."""

@@ -89,7 +89,8 @@ def check_tokens(tokens: Tensor, vocab_size: int, *, name: str) -> None:
     """
     check_ids(tokens, name=name)
     if len(tokens) and has_values(tokens):  # of no sentence, aminmax would fail
-        check_range(*torch.stack(tokens.aminmax()).tolist(), vocab_size, name=name)
+        smallest, largest = torch.stack(tokens.aminmax()).tolist()
+        check_range(smallest, largest, vocab_size, name=name)
 
 
 def check_ids(tokens: Tensor, *, name: str) -> None:
@@ -119,9 +120,10 @@ def has_values(tensor: Tensor) -> bool:
     in another process, as its distributed ones; nor in one that ``torch.func`` has wrapped, such as
     the batch of ``vmap``, whose numbers are many at once.
     """
+    if torch.compiler.is_compiling():
+        return False
     ordinary = type(tensor) in (Tensor, nn.Parameter) and not tensor.is_meta
-    wrapped = torch._C._functorch.is_functorch_wrapped_tensor(tensor)
-    return ordinary and not wrapped and not torch.compiler.is_compiling()
+    return ordinary and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
 
 
 def check_queries_and_keys(q: Tensor, k: Tensor, mask: Tensor | None) -> None:

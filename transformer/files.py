@@ -3,7 +3,6 @@
 import contextlib
 import os
 import secrets
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -42,34 +41,6 @@ def replace_file(path: str | Path, data: bytes | str) -> None:
         temporary.write_bytes(data.encode() if isinstance(data, str) else data)
 
 
-@contextlib.contextmanager
-def whole_folder(final: Path, temporary: Path, old: Path | None = None) -> Iterator[Path]:
-    """``temporary``, a new folder to write files in; it becomes ``final`` once the disk has them.
-
-    A folder cannot take the place of another that holds files: with ``old``, that is what the
-    one which was there is called from then on.
-
-    Raises OSError, which names ``final``, where it could not be written; all is as it was then.
-    """
-    try:
-        temporary.mkdir(parents=True)  # which follows no link that is laid there
-        yield temporary
-        for file in sorted(temporary.iterdir()):
-            flush(file)
-        if old is not None and final.exists():
-            os.rename(final, old)
-        os.rename(temporary, final)  # at one stroke it is there, with all that it holds
-    except BaseException as error:
-        with contextlib.suppress(OSError):
-            if old is not None and old.exists() and not final.exists():
-                os.rename(old, final)
-            remove(temporary)
-        if isinstance(error, OSError):
-            raise OSError(f"{final} was not saved: {error}") from error
-        raise
-    flush(final.parent)
-
-
 def flush(path: Path) -> None:
     """Has the disk hold what the kernel does, so that a power cut loses nothing either."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -77,14 +48,6 @@ def flush(path: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def remove(path: Path) -> None:
-    """A folder with all that is in it, or a file; of a link the link, never what it points to."""
-    if path.is_symlink() or not path.is_dir():
-        path.unlink()
-    else:
-        shutil.rmtree(path)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
+from transformer.attention import masked_softmax
 from transformer.checks import check_queries_and_keys, check_values, has_values
 from transformer.masks import note_of
 
@@ -40,6 +41,10 @@ def fused_heads(
     Of four axes (B, heads, length, d_k), the heads of k and v may be fewer, for groups of heads of
     q. What is noted on the mask (:mod:`transformer.masks`) is believed.
     """
+    if q.device.type == "mps":  # whose kernels gave wrong numbers: pytorch#174861, pytorch#195910
+        k, v = _repeated(q, k, v)
+        scores = (q / math.sqrt(q.size(-1))) @ k.mT
+        return masked_softmax(scores if bias is None else scores + bias, mask) @ v
     note = None if mask is None else note_of(mask)
     if mask is None or note == "full":
         return _kernel(q, k, v, bias)
@@ -75,13 +80,20 @@ def _kernel(
             return _kernel(q, k, v, mask, is_causal=is_causal).to(dtype)
     if mask is not None and mask.is_floating_point():
         mask = mask.to(q.dtype)
+    if mask is not None:  # no fast kernel takes a mask and groups of heads
+        k, v = _repeated(q, k, v)
     grouped = q.dim() == 4 and k.size(1) < q.size(1)
-    if grouped and mask is not None:  # no fast kernel takes both
-        k, v = (x.repeat_interleave(q.size(1) // k.size(1), dim=1) for x in (k, v))
-        grouped = False
     return F.scaled_dot_product_attention(
         q, k, v, attn_mask=mask, is_causal=is_causal, enable_gqa=grouped
     )
+
+
+def _repeated(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+    """Keys and values for each head of ``q``."""
+    if q.dim() != 4 or k.size(1) == q.size(1):
+        return k, v
+    n = q.size(1) // k.size(1)
+    return k.repeat_interleave(n, dim=1), v.repeat_interleave(n, dim=1)
 
 
 def fused_dropout(x: Float[Tensor, "*shape"], p: float) -> Float[Tensor, "*shape"]:

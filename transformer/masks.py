@@ -73,14 +73,16 @@ def checked_padding_mask(
     return noted(mask, "right") if words_first and first_is_word else mask
 
 
-def decoder_mask(words: Bool[Tensor, "B 1 1 T"]) -> Bool[Tensor, "*B_1 T T"]:
-    """Position t may attend to the words among 0 … t.
+def decoder_mask(words: Bool[Tensor, "B 1 1 T"]) -> Bool[Tensor, "*#B T T"]:
+    """A word at t may attend to the words among 0 … t, padding to all of them.
 
-    Of sentences that are padded on the right it is the causal mask alone: words have no padding
-    before them, and what padding attends to is never read.
+    What padding attends to is never read. It might as well be nothing, but so no query is without
+    a key; and where padding is on the right, this is the causal mask alone.
     """
     earlier = causal_mask(words.size(-1), device=words.device)
-    return noted(earlier, "causal") if note_of(words) in ("full", "right") else words & earlier
+    if note_of(words) in ("full", "right"):
+        return noted(earlier, "causal")
+    return noted((words | ~words.mT) & earlier, "keyed")  # (B, 1, T, T)
 
 
 def noted(mask: Tensor, note: Note | None) -> Tensor:

@@ -14,6 +14,7 @@ from transformer.layers import FEED_FORWARDS, NORMS, Residual, initialise
 from transformer.masks import checked_padding_mask, decoder_mask
 from transformer.multihead import MultiHeadAttention
 from transformer.positional import Positions
+from transformer.saved import Pretrained
 
 
 class EncoderLayer(nn.Module):
@@ -143,7 +144,7 @@ class Decoder(nn.Module):
         return self.norm(x)
 
 
-class Transformer(nn.Module):
+class Transformer(nn.Module, Pretrained):
     """The encoder-decoder of Vaswani et al. (2017), Figure 1; chapter 8.
 
     ``model(src, tgt)`` gives the logits of the token after each of ``tgt``. Tokens are ids; those
@@ -214,12 +215,12 @@ class Transformer(nn.Module):
     ) -> Float[Tensor, "B tgt_vocab_size"]:
         """The logits after one more token of each sentence; ``state`` grows by it.
 
-        The tokens are not checked: they are what the last step's logits chose. There is no mask,
-        for a new token sees all before it.
+        The tokens are not checked: they are what the last step's logits chose. A new token sees all
+        before it.
         """
-        x = self.tgt_embedding(tokens[:, None], start=state.length)
+        x = self.tgt_embedding(tokens[:, None], start=state.where())
         vectors, mask = state.memory
-        return self.output(self.decoder(x, vectors, None, mask, state.caches))[:, 0]
+        return self.output(self.decoder(x, vectors, state.mask(), mask, state.caches))[:, 0]
 
     def _words(self, name: str, tokens: Tensor, vocab_size: int) -> Bool[Tensor, "B 1 1 length"]:
         """The padding mask of ids that are checked."""

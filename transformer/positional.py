@@ -53,7 +53,9 @@ class Positions(nn.Module):
         """
         return x
 
-    def turn(self, x: Float[Tensor, "B h T d_k"], start: int = 0) -> Float[Tensor, "B h T d_k"]:
+    def turn(
+        self, x: Float[Tensor, "B h T d_k"], start: int | Int[Tensor, ""] = 0
+    ) -> Float[Tensor, "B h T d_k"]:
         """Queries or keys of tokens at positions ``start``, ``start`` + 1, …"""
         return x
 
@@ -133,7 +135,9 @@ class RotaryPositions(Positions):
     ) -> Positions:
         return cls(max_len, d_k, theta=theta)
 
-    def turn(self, x: Float[Tensor, "B h T d_k"], start: int = 0) -> Float[Tensor, "B h T d_k"]:
+    def turn(
+        self, x: Float[Tensor, "B h T d_k"], start: int | Int[Tensor, ""] = 0
+    ) -> Float[Tensor, "B h T d_k"]:
         """Turns by positions ``start``, ``start`` + 1, … ValueError past ``max_len``."""
         check_width(x, self.cos.size(1), name="x")
         cos, sin = (_rows(table, start, x.size(2)).to(x.dtype) for table in (self.cos, self.sin))
@@ -156,7 +160,9 @@ def _angles(length: int, width: int, theta: float = 10_000.0) -> Float[Tensor, "
     return torch.arange(length)[:, None] / theta ** (pairs / width)
 
 
-def _rows(table: Tensor, start: int, length: int) -> Tensor:
+def _rows(table: Tensor, start: int | Tensor, length: int) -> Tensor:
+    if isinstance(start, Tensor):  # not looked at: see AddedPositions.embed
+        return table[start + torch.arange(length, device=start.device)]
     if start < 0:
         raise ValueError(f"start must not be negative, got {start}")
     if start + length > table.size(0):

@@ -1,29 +1,17 @@
-"""Tensors by name in a safetensors file; what it holds is known before any of it is read."""
+"""Tensors by name in a safetensors file, which is held against a model before it changes one."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from transformer.checks import shape_text
 
-# as the header of a safetensors file writes the types that a tensor of ours can have
-_TYPES = {
-    "F64": torch.float64,
-    "F32": torch.float32,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-    "I64": torch.int64,
-    "I32": torch.int32,
-    "I16": torch.int16,
-    "I8": torch.int8,
-    "U8": torch.uint8,
-    "BOOL": torch.bool,
-}
+_FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
 def named_tensors(model: nn.Module) -> dict[str, Tensor]:
@@ -69,51 +57,25 @@ def open_tensors(file: Path) -> dict[str, Tensor]:
         raise ValueError(f"{file} is damaged: {error}") from error
 
 
-def layout(file: Path) -> dict[str, Tensor]:
-    """The names, shapes and types in a file: tensors without values, from its header alone.
-
-    Raises ValueError, which names the file, for what is no safetensors file or is cut off, and
-    OSError for one that cannot be read.
-    """
-    with open(file, "rb"):  # a missing permission is named here: safetensors misses the file
-        pass
-    try:
-        with safe_open(file, framework="pt") as stored:
-            slices = {name: stored.get_slice(name) for name in stored.keys()}  # noqa: SIM118
-            kinds = {name: part.get_dtype() for name, part in slices.items()}
-            shapes = {name: part.get_shape() for name, part in slices.items()}
-    except SafetensorError as error:
-        raise ValueError(f"{file} is damaged: {error}") from error
-    if unknown := next((name for name, kind in kinds.items() if kind not in _TYPES), None):
-        raise ValueError(f"{file} must hold plain numbers, got {unknown} of type {kinds[unknown]}")
-    return {
-        name: torch.empty(shape, dtype=_TYPES[kinds[name]], device="meta")
-        for name, shape in shapes.items()
-    }
-
-
-def check_layout(file: Path, like: Mapping[str, Tensor]) -> None:
-    """Raises ValueError unless a file holds tensors of the names, shapes and types of ``like``."""
-    stored = layout(file)
+def check_like(stored: Mapping[str, Tensor], like: Mapping[str, Tensor], file: Path) -> None:
+    """Raises ValueError unless what ``file`` holds is like the tensors of a model, and finite."""
     shapes = [{n: shape_text(t.shape) for n, t in ts.items()} for ts in (stored, like)]
     types = [{n: f"{t.dtype}"[6:] for n, t in ts.items()} for ts in (stored, like)]  # no "torch."
     for got, wanted in (shapes, types):
         if got != wanted:
             raise ValueError(f"{file} is of another model: {difference(got, wanted)}")
+    for name, tensor in stored.items():
+        if tensor.is_floating_point():
+            check_finite(tensor, name, file)
 
 
-def read_tensors(file: Path, like: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors of a file, on the CPU, once its header has shown that they are as ``like``.
-
-    Raises ValueError as ``check_layout`` does, and for a number that is not finite.
-    """
-    check_layout(file, like)
-    with safe_open(file, framework="pt") as stored:
-        tensors = {name: stored.get_tensor(name) for name in like}
-    for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not tensor.isfinite().all():
-            raise ValueError(f"{file} must hold finite numbers, got others in {name}")
-    return tensors
+def check_finite(tensor: Any, name: str, source: str | Path) -> None:
+    """Raises ValueError unless a tensor of ``source`` holds floating-point numbers, all finite."""
+    got = tensor.dtype if isinstance(tensor, Tensor) else type(tensor)
+    if got not in _FLOATS:
+        raise ValueError(f"{source} must hold floating-point numbers, got {got} in {name}")
+    if not tensor.isfinite().all():
+        raise ValueError(f"{source} must hold finite numbers, got others in {name}")
 
 
 def difference(got: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

@@ -55,6 +55,9 @@ def right(src: Tensor, tgt: Tensor, q: Tensor) -> None:
     )
     assert_type(history, History)
     assert_type(save_model(model, "a/folder"), Path)
+    assert_type(model.save_pretrained("a/folder"), Path)
+    assert_type(Transformer.from_pretrained("a/folder", revision="v2"), Transformer)
+    assert_type(model.push_to_hub("someone/a-model", private=True), str)
     greedy_decode(load_model("a/folder", device="cpu"), src, bos_id=1, eos_id=2, max_len=50)
 
 

@@ -24,14 +24,30 @@ def examples():
     return [(src, [1, *tgt]) for src, tgt in zip(sides, sides, strict=False)]
 
 
-def learn(*, rank=0, world_size=1, shard=lambda model: model):
+def of_two_groups(model):
+    """The optimizer of most models of today: biases and norms aren't drawn to 0."""
+    named = list(model.named_parameters())
+    vectors = [p for name, p in named if p.dim() == 1]
+    groups = [
+        {"params": [p for _, p in named if p.dim() > 1]},
+        {"params": vectors, "weight_decay": 0},
+    ]
+    return torch.optim.AdamW(groups, lr=0.01, weight_decay=0.1)
+
+
+def learn(*, rank=0, world_size=1, shard=lambda model: model, optimizer=lambda model: None):
     """The losses, and the model; of all processes together N_TOGETHER pairs a batch."""
     torch.manual_seed(0)
     config = TransformerConfig.tiny(23, 23, d_model=16, d_ff=24, dropout=0.0)
     model = shard(Transformer(config))
     size = N_TOGETHER // world_size
     batches = BucketedBatches(examples(), batch_size=size, rank=rank, world_size=world_size)
-    options = {"schedule": warmup_schedule(0.01, warmup=3), "clip_norm": 0.5, "progress": False}
+    options = {
+        "optimizer": optimizer(model),
+        "schedule": warmup_schedule(0.01, warmup=3),
+        "clip_norm": 0.5,
+        "progress": False,
+    }
     history = fit(model, batches, n_steps=N_STEPS, accumulate=ACCUMULATE, device="cpu", **options)
     return history.losses, model
 
@@ -47,6 +63,14 @@ def sharded(model):
     return fully_shard(model, mesh=mesh)
 
 
+KINDS = {
+    "copied": {},
+    "sharded": {"shard": sharded},
+    "copied by AdamW": {"optimizer": of_two_groups},
+    "sharded by AdamW": {"shard": sharded, "optimizer": of_two_groups},
+}
+
+
 def whole(model):
     """Its weights; those of a sharded model are gathered from all processes."""
     state = model.state_dict().items()
@@ -57,8 +81,8 @@ def main(folder):
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     rank, world_size = dist.get_rank(), dist.get_world_size()
-    for kind, shard in {"copied": lambda model: model, "sharded": sharded}.items():
-        losses, model = learn(rank=rank, world_size=world_size, shard=shard)
+    for kind, options in KINDS.items():
+        losses, model = learn(rank=rank, world_size=world_size, **options)
         local = [getattr(p, "to_local", lambda p=p: p)() for p in model.parameters()]
         result = {"losses": losses, "kept": sum(x.numel() for x in local), "weights": whole(model)}
         torch.save(result, Path(folder) / f"{kind}-{rank}-of-{world_size}.pt")

@@ -318,20 +318,23 @@ def test_another_models_checkpoint_is_refused_by_what_differs(trained):
     [
         (
             torch.zeros(1),
-            rf"is of another model: model.{BIAS} is \(1,\), not \(16,\)$",
+            rf"is of another model: (model\.)?{BIAS} is \(1,\), not \(16,\)$",
         ),  # broadcasts
         (
             torch.zeros(16, dtype=torch.int32),
-            f"is of another model: model.{BIAS} is int32, not float32$",
+            rf"is of another model: (model\.)?{BIAS} is int32, not float32$",
         ),
-        (torch.tensor([0.0] * 15 + [math.nan]), f"must hold finite numbers, .* in model.{BIAS}$"),
+        (
+            torch.tensor([0.0] * 15 + [math.nan]),
+            rf"must hold finite numbers, .* in (model\.)?{BIAS}$",
+        ),
     ],
 )
 def test_weights_that_no_such_model_has_are_refused(trained, tensor, message):
     _, run = trained
     change_tensor(checkpoints(run)[-1], f"model.{BIAS}", tensor)
     assert_refused(run, f"step-00000006.safetensors {message}")
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=message.replace(f"model.{BIAS}", BIAS)):
         load_transformer(checkpoints(run)[-1])
 
 

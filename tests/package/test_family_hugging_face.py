@@ -3,6 +3,9 @@
 Their models are made here, with random weights; nothing is downloaded.
 """
 
+import json
+import pickle
+
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
@@ -158,9 +161,20 @@ def test_greedy_decoding_is_their_generate(hf, make, load, name):
     assert len(wanted.unique()) > 2
 
 
-@pytest.mark.parametrize(
-    ("make", "load"), [(gpt2, load_gpt2), (bert, load_bert), (llama, load_llama)]
-)
+LOADERS = [(gpt2, load_gpt2), (bert, load_bert), (llama, load_llama)]
+of_each = pytest.mark.parametrize(("make", "load"), LOADERS, ids=["gpt2", "bert", "llama"])
+
+
+@of_each
+def test_a_model_and_its_config_may_be_the_objects_themselves(hf, make, load):
+    theirs = make(hf)
+    wanted = load(theirs.state_dict(), theirs.config.to_dict())
+    for ours in (load(theirs), load(theirs.state_dict(), theirs.config)):
+        assert ours.config == wanted.config
+        assert_close(ours.state_dict(), wanted.state_dict(), rtol=0, atol=0)
+
+
+@of_each
 @pytest.mark.parametrize("shard", ["1GB", "4KB"])
 def test_a_folder_holds_the_same_model(hf, make, load, shard, tmp_path):
     theirs = make(hf).float()
@@ -263,15 +277,143 @@ def test_refuses_what_is_no_model(hf, tmp_path):
     with pytest.raises(ValueError, match=r"config must have 'n_embd', got only \['_name_or_path'"):
         load_gpt2(weights, short)
     for folder in (tmp_path, tmp_path / "nothing"):
-        with pytest.raises(ValueError, match="weights must be a state dict or a folder with"):
+        with pytest.raises(ValueError, match="weights must be a model, its state dict or a folder"):
             load_gpt2(folder)
     save_file({"x": torch.ones(1)}, tmp_path / "model.safetensors")
     assert load_file(tmp_path / "model.safetensors")
-    with pytest.raises(ValueError, match="weights must be a state dict or a folder with"):
+    with pytest.raises(ValueError, match="weights must be a model, its state dict or a folder"):
         load_gpt2(tmp_path)
+    with pytest.raises(ValueError, match=r"config must come with a state dict, as .* got None"):
+        load_gpt2(torch.nn.Linear(2, 3))
     untied = weights | {"lm_head.weight": weights["lm_head.weight"] + 1}
     with pytest.raises(ValueError, match=r"lm_head\.weight and transformer\.wte\.weight must be"):
         load_gpt2(untied, config)
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_refuses_weights_of_another_kind():
+    with pytest.raises(ValueError, match=r"weights must be a model, .*, got int"):
+        load_gpt2(5)
+
+
+OTHER_NUMBERS = [
+    (lambda x: x.where(x != x.flatten()[0], torch.nan), "finite numbers, got others in {}"),
+    (lambda x: x.where(x != x.flatten()[0], torch.inf), "finite numbers, got others in {}"),
+    (lambda x: x.long(), "floating-point numbers, got torch.int64 in {}"),
+    (lambda x: x.bool(), "floating-point numbers, got torch.bool in {}"),
+    (lambda x: x.tolist(), "floating-point numbers, got <class 'list'> in {}"),
+]
+
+
+@pytest.mark.usefixtures("unchecked")
+@of_each
+@pytest.mark.parametrize(("change", "message"), OTHER_NUMBERS)
+def test_refuses_weights_that_are_no_finite_numbers(hf, make, load, change, message):
+    theirs = make(hf)
+    weights = theirs.state_dict()
+    name = list(weights)[3]
+    with pytest.raises(ValueError, match="weights must hold " + message.format(name)):
+        load(weights | {name: change(weights[name])}, theirs.config)
+
+
+POINTER = b"version git-lfs/spec/v1\noid sha256:0\nsize 1234\n"
+DAMAGED_WEIGHTS = {
+    "cut off": lambda data: data[: len(data) // 2],
+    "empty": lambda data: b"",
+    "a pickle": lambda data: pickle.dumps([1]),
+    "a pointer of Git LFS": lambda data: POINTER,
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGED_WEIGHTS)
+@of_each
+def test_a_damaged_file_of_weights_is_named(hf, make, load, damage, tmp_path):
+    make(hf).save_pretrained(tmp_path)
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(DAMAGED_WEIGHTS[damage](file.read_bytes()))
+    with pytest.raises(ValueError, match=f"^{file} is damaged: "):
+        load(tmp_path)
+
+
+DAMAGED_CONFIGS = [b"", b"\xff\xff{}", b"[]", b"[" * 10**5, b'{"n": ' + b"9" * 5000 + b"}", b"null"]
+
+
+@pytest.mark.parametrize("data", DAMAGED_CONFIGS, ids=lambda data: repr(data[:9]))
+@of_each
+def test_a_damaged_config_is_named(hf, make, load, data, tmp_path):
+    make(hf).save_pretrained(tmp_path)
+    (tmp_path / "config.json").write_bytes(data)
+    with pytest.raises(ValueError, match=f"^{tmp_path}/config.json is not the config of a model: "):
+        load(tmp_path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16"])
+@of_each
+def test_a_config_is_read_in_what_encoding_it_has(hf, make, load, encoding, tmp_path):
+    make(hf).save_pretrained(tmp_path)
+    wanted, file = load(tmp_path).config, tmp_path / "config.json"
+    file.write_bytes(file.read_text().encode(encoding))
+    assert load(tmp_path).config == wanted
+
+
+WRONG_TYPES = [
+    (gpt2, load_gpt2, "n_embd", "16", "a positive integer, got '16'"),
+    (gpt2, load_gpt2, "n_layer", True, "a positive integer, got True"),
+    (gpt2, load_gpt2, "n_inner", 20.0, "a positive integer, got 20.0"),
+    (gpt2, load_gpt2, "vocab_size", 0, "a positive integer, got 0"),
+    (gpt2, load_gpt2, "layer_norm_epsilon", "1e-5", "a number, got '1e-5'"),
+    (gpt2, load_gpt2, "resid_pdrop", 10**400, "a number, got 1000"),
+    (gpt2, load_gpt2, "tie_word_embeddings", "no", "a bool, got 'no'"),
+    (gpt2, load_gpt2, "activation_function", ["gelu"], r"a string, got \['gelu'\]"),
+    (gpt2, load_gpt2, "pad_token_id", "0", "an integer, got '0'"),
+    (bert, load_bert, "num_attention_heads", None, ", got only"),
+    (bert, load_bert, "type_vocab_size", [2], r"a positive integer, got \[2\]"),
+    (llama, load_llama, "num_attention_heads", 0, "a positive integer, got 0"),
+    (llama, load_llama, "rope_parameters", [1], r"an object, got \[1\]"),
+    (llama, load_llama, "rope_parameters", {"rope_theta": "1"}, "a number, got '1'"),
+]
+
+
+@pytest.mark.parametrize(
+    ("make", "load", "name", "value", "message"), WRONG_TYPES, ids=[case[2] for case in WRONG_TYPES]
+)
+def test_a_value_of_another_type_is_refused_by_their_name(
+    hf, make, load, name, value, message, tmp_path
+):
+    theirs, file = make(hf), tmp_path / "config.json"
+    theirs.save_pretrained(tmp_path)
+    config = json.loads(file.read_text()) | {name: value}
+    file.write_text(json.dumps(config))
+    for weights, about, source in ((tmp_path, None, file), (theirs.state_dict(), config, "config")):
+        with pytest.raises(ValueError, match=rf"^{source}.*\b(rope_theta|{name})\b.*{message}"):
+            load(weights, about)
+
+
+HUGE = [
+    (gpt2, load_gpt2, "n_layer"),
+    (bert, load_bert, "num_hidden_layers"),
+    (llama, load_llama, "num_hidden_layers"),
+    (gpt2, load_gpt2, "vocab_size"),
+    (bert, load_bert, "vocab_size"),
+    (llama, load_llama, "intermediate_size"),
+]
+
+
+@pytest.mark.parametrize(("make", "load", "name"), HUGE)
+def test_a_huge_size_is_refused_before_anything_is_made(hf, make, load, name):
+    theirs = make(hf)
+    with pytest.raises(ValueError, match=f"{10**9}"):
+        load(theirs.state_dict(), theirs.config.to_dict() | {name: 10**9})
+
+
+def test_what_is_null_in_a_config_is_not_said(hf):
+    theirs = llama(hf)
+    config = theirs.config.to_dict() | {"rope_parameters": None, "rope_theta": None}
+    assert load_llama(theirs.state_dict(), config).config.rope_theta == 10_000.0
+    theirs = gpt2(hf, "wide")
+    config = theirs.config.to_dict() | {"tie_word_embeddings": None, "n_inner": None}
+    ours = load_gpt2(theirs.state_dict(), config).config
+    assert (ours.tie_embeddings, ours.d_ff) == (True, 40)
 
 
 def test_padding_is_what_is_asked_for_or_what_the_config_keeps_for_nothing_else(hf):

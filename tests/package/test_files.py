@@ -1,12 +1,13 @@
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 
 from tests.package.limits import largest_file
 from tools.chapters import ROOT
-from transformer.files import LOCK, only_writer, remove, replace_file, whole_folder
+from transformer.files import LOCK, only_writer, replace_file
 
 
 def test_text_is_utf_8_and_bytes_are_as_they_are(tmp_path):
@@ -17,17 +18,12 @@ def test_text_is_utf_8_and_bytes_are_as_they_are(tmp_path):
     assert os.listdir(tmp_path) == ["a"]
 
 
-def test_the_disk_holds_a_file_and_a_folder_before_they_have_their_name(tmp_path, monkeypatch):
+def test_the_disk_holds_a_file_before_it_has_its_name(tmp_path, monkeypatch):
     seen = []
-    for name in ("rename", "replace"):
-        real = getattr(os, name)
-        monkeypatch.setattr(os, name, lambda *a, real=real: seen.append("named") or real(*a))
+    real = os.replace
+    monkeypatch.setattr(os, "replace", lambda *a: seen.append("named") or real(*a))
     monkeypatch.setattr(os, "fsync", lambda descriptor: seen.append("flushed"))
     replace_file(tmp_path / "a", "new")
-    assert seen == ["flushed", "named", "flushed"]
-    seen.clear()
-    with whole_folder(tmp_path / "final", tmp_path / "writing") as folder:
-        (folder / "b").touch()
     assert seen == ["flushed", "named", "flushed"]
 
 
@@ -60,24 +56,24 @@ def test_a_new_file_can_be_read_by_whom_the_system_lets(tmp_path):
     assert (tmp_path / "a").stat().st_mode & 0o777 == 0o640
 
 
-def test_a_link_is_removed_and_what_it_points_to_stays(tmp_path):
-    (tmp_path / "folder/deep").mkdir(parents=True)
-    (tmp_path / "link").symlink_to(tmp_path / "folder")
-    (tmp_path / "broken").symlink_to(tmp_path / "nowhere")
-    remove(tmp_path / "link")
-    remove(tmp_path / "broken")
-    assert os.listdir(tmp_path) == ["folder"]
-    remove(tmp_path / "folder")
-    assert os.listdir(tmp_path) == []
-
-
 HOLD = """
 import sys
+import time
 from transformer.files import only_writer
 with only_writer(sys.argv[1]):
     print("held", flush=True)
     sys.stdin.read()
 """
+
+
+def test_a_lock_that_is_held_is_not_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(time, "sleep", None)
+    with (
+        only_writer(tmp_path),
+        pytest.raises(BlockingIOError, match=f"^another process is training in {tmp_path}$"),
+        only_writer(tmp_path),
+    ):
+        pass
 
 
 def test_the_lock_of_a_process_that_was_killed_is_free(tmp_path):

@@ -76,18 +76,16 @@ def test_what_is_noted_of_ids_is_true_of_them(pad_id):
         tokens = torch.tensor(batch)
         mask = checked_padding_mask(tokens, pad_id, 3, name="src")
         assert torch.equal(mask, padding_mask(tokens, pad_id))
-        words, together = mask[:, 0, 0], decoder_mask(mask)
+        words, together = mask[:, 0, 0], decoder_mask(mask).expand(2, 1, 3, 3)[:, 0]
         on_the_right = bool((words.sort(descending=True).values == words).all())
         if note_of(mask) == "full":
             assert words.all()
         assert (note_of(mask) in ("full", "right")) is (on_the_right and bool(words[:, 0].all()))
-        if note_of(together) is None:
-            assert torch.equal(together, words[:, None, None] & causal_mask(3))
-        else:
-            assert note_of(together) == "causal"
-            assert torch.equal(together, causal_mask(3))
-            seen = (words[:, None, None] & together)[words[:, None]]
-            assert torch.equal(seen, together.expand(2, 1, 3, 3)[words[:, None]])
+        assert torch.equal(decoder_mask(mask.clone()).expand(2, 1, 3, 3)[:, 0], together)
+        assert together.any(dim=-1).all()
+        seen = words[:, None] & causal_mask(3)
+        assert torch.equal(together[words], seen[words])
+        assert torch.equal(together[~words], causal_mask(3).expand(2, 3, 3)[~words])
 
 
 def test_a_batch_without_padding_needs_no_mask():

@@ -92,7 +92,9 @@ def test_the_longest_line_is_no_bad_one(read):
 
 
 def test_what_never_ends_is_refused_at_once():
-    with pytest.raises(ValueError, match="zero must be UTF-8, line 1 looks like UTF-16"):
+    with pytest.raises(
+        ValueError, match="zero must be UTF-8 without NULs, line 1 looks like UTF-16"
+    ):
         next(read_lines(lambda size: b"\0" * size, "zero"))
     assert next(read_lines(lambda size: b"a" * size, "one")) == ("", "over 16384 bytes")
 
@@ -102,7 +104,7 @@ def test_what_never_ends_is_refused_at_once():
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"])
 def test_another_encoding_is_that_of_a_file_not_of_a_line(read, encoding, mark, pack, on_bad):
-    message = r"^a\.de must be UTF-8, line [12] looks like UTF-16 or UTF-32$"
+    message = r"^a\.de must be UTF-8 without NULs, line [12] looks like UTF-16 or UTF-32$"
     for text in ("ein Hund\r\nzwei\r\n", "猫\n犬\n"):
         with pytest.raises(ValueError, match=message):
             read((mark + text).encode(encoding), "a dog\ntwo\n", pack=pack, on_bad=on_bad)

@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch.testing import assert_close
 
-from tests.package.on_each_process import learn
+from tests.package.on_each_process import KINDS, learn
 from tests.package.unchecked import unchecked
 from tools.chapters import ROOT
 
@@ -44,9 +44,13 @@ def two_machines(folder):
 
 @pytest.fixture(scope="module")
 def alone():
+    """What one process learns, for each kind: sharded or not."""
+    learned = {}
     with unchecked():
-        losses, model = learn()
-    return losses, model.state_dict()
+        for kind, options in KINDS.items():
+            losses, model = learn(**options | {"shard": lambda model: model})
+            learned[kind] = losses, model.state_dict()
+    return learned
 
 
 @pytest.mark.parametrize(("start", "n"), [(two_processes, 2), (two_machines, 4)])
@@ -54,15 +58,14 @@ def test_processes_learn_as_one(alone, start, n, tmp_path):
     machines = start(tmp_path)
     said = [machine.communicate()[0] for machine in machines]
     assert [machine.returncode for machine in machines] == [0] * len(machines), "\n".join(said)
-    losses, weights = alone
-    n_numbers = sum(x.numel() for name, x in weights.items() if name not in TIED)
-    for kind in ("copied", "sharded"):
+    for kind, (losses, weights) in alone.items():
+        n_numbers = sum(x.numel() for name, x in weights.items() if name not in TIED)
         results = [torch.load(tmp_path / f"{kind}-{rank}-of-{n}.pt") for rank in range(n)]
         for result in results:
             assert_close(torch.tensor(result["losses"]), torch.tensor(losses), atol=1e-5, rtol=0)
             assert_close(same(result["weights"]), same(weights), atol=2e-5, rtol=0)
         kept = [result["kept"] for result in results]
-        if kind == "copied":
+        if "sharded" not in kind:
             assert kept == [n_numbers] * n
         else:  # each has about its share, and all together have each number once
             assert sum(kept) == n_numbers

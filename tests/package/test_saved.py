@@ -1,9 +1,13 @@
 import json
 import os
 import pickle
+import shutil
+from dataclasses import asdict
 
+import huggingface_hub
 import pytest
 import torch
+from huggingface_hub import RepoUrl
 from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.testing import assert_close
@@ -83,9 +87,115 @@ def test_the_model_that_was_there_is_replaced_and_nothing_else_ever_is(tmp_path)
     with pytest.raises(ValueError, match=r"must be new, empty or a saved model, got .*/model"):
         save_model(transformer(), folder)
     assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
+    (folder / "notes.txt").unlink()
+    (folder / "config.json").write_bytes(before["config.json"][:-9])  # by whom is not known
+    with pytest.raises(ValueError, match=r"must be new, empty or a saved model, got .*/model"):
+        save_model(transformer(), folder)
     (tmp_path / "file").write_text("mine")
     with pytest.raises(ValueError, match=r"must be new, empty or a saved model, got .*/file"):
         save_model(transformer(), tmp_path / "file")
+
+
+@pytest.mark.parametrize("alone", [False, True], ids=["weights too", "a config alone"])
+def test_a_model_of_hugging_face_is_not_replaced(alone, tmp_path):
+    from transformers import BertConfig, BertForMaskedLM
+
+    sizes = {"hidden_size": 8, "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 9}
+    BertForMaskedLM(BertConfig(**sizes, intermediate_size=8)).save_pretrained(tmp_path / "bert")
+    assert sorted(os.listdir(tmp_path / "bert")) == FILES
+    if alone:
+        (tmp_path / "bert" / FILES[1]).unlink()
+    before = {p.name: p.read_bytes() for p in (tmp_path / "bert").iterdir()}
+    with pytest.raises(ValueError, match=r"must be new, empty or a saved model, got .*/bert"):
+        save_model(transformer(), tmp_path / "bert")
+    assert {p.name: p.read_bytes() for p in (tmp_path / "bert").iterdir()} == before
+
+
+def test_a_link_to_a_folder_stays_one(tmp_path):
+    save_model(transformer(), tmp_path / "model")
+    (tmp_path / "latest").symlink_to("model")
+    save_model(transformer(d_ff=32), tmp_path / "latest")
+    assert (tmp_path / "latest").is_symlink()
+    assert load_model(tmp_path / "model").config.d_ff == 32
+
+
+def test_files_can_be_read_by_whom_the_system_lets(tmp_path):
+    before = os.umask(0o027)
+    try:
+        folder = save_model(transformer(), tmp_path / "model")
+    finally:
+        os.umask(before)
+    assert [(folder / name).stat().st_mode & 0o777 for name in FILES] == [0o640, 0o640]
+    assert folder.stat().st_mode & 0o777 == 0o750
+
+
+@pytest.mark.parametrize("kind", MODELS)
+def test_by_the_names_of_hugging_face_it_is_the_same(kind, tmp_path):
+    model = MODELS[kind]()
+    folder = model.save_pretrained(tmp_path / "model")
+    loaded = type(model).from_pretrained(str(folder))
+    assert type(loaded) is type(model)
+    assert not loaded.training
+    assert loaded.config == load_model(folder).config == model.config
+    assert_close(loaded.state_dict(), model.state_dict(), rtol=0, atol=0)
+    other = DecoderOnly if type(model) is Transformer else Transformer
+    wanted = rf"{folder} must hold a {other.__name__}, got a {type(model).__name__}$"
+    with pytest.raises(ValueError, match=wanted):
+        other.from_pretrained(folder)
+
+
+def test_a_model_goes_to_the_hub_and_comes_back_from_it(tmp_path, monkeypatch):
+    calls = []
+
+    class Hub:
+        def __init__(self, token):
+            calls.append(token)
+
+        def create_repo(self, repo_id, **options):
+            calls.append(options)
+            return RepoUrl(f"https://hub/someone/{repo_id}", endpoint="https://hub")
+
+        def upload_folder(self, *, repo_id, folder_path, **options):
+            calls.append(options)
+            cache = tmp_path / f"models--{repo_id.replace('/', '--')}"  # as they keep it
+            (cache / "refs").mkdir(parents=True)
+            (cache / "refs/main").write_text("0" * 40)
+            shutil.copytree(folder_path, cache / "snapshots" / ("0" * 40))
+            return repo_id
+
+    monkeypatch.setattr(huggingface_hub, "HfApi", Hub)
+    model = transformer()
+    name = model.push_to_hub("a-model", private=True, token="x", commit_message="first")
+    assert calls == ["x", {"private": True, "exist_ok": True}, {"commit_message": "first"}]
+    assert name == "someone/a-model"
+    here = {"cache_dir": tmp_path, "local_files_only": True}
+    loaded = Transformer.from_pretrained(name, **here)
+    assert_close(loaded.state_dict(), model.state_dict(), rtol=0, atol=0)
+    with pytest.raises(OSError, match=r"^someone/another could not be fetched: "):
+        Transformer.from_pretrained("someone/another", **here)
+    with pytest.raises(ValueError, match=r"name must be a folder or .* on the Hub, got 'a/b/c'"):
+        Transformer.from_pretrained("a/b/c", **here)
+
+
+def test_nothing_but_safetensors_is_asked_for_or_read(saved, monkeypatch):
+    asked = {}
+    monkeypatch.setattr(
+        huggingface_hub, "snapshot_download", lambda name, **kwargs: asked.update(kwargs) or saved
+    )
+    Transformer.from_pretrained("someone/a-model", revision="v2")
+    assert asked == {"allow_patterns": FILES, "revision": "v2"}
+    torch.save(transformer().state_dict(), saved / "pytorch_model.bin")
+    (saved / FILES[1]).unlink()
+    with pytest.raises(FileNotFoundError, match=FILES[1]):
+        Transformer.from_pretrained(saved)
+
+
+def test_the_disk_holds_both_files_before_the_folder_has_its_name(tmp_path, monkeypatch):
+    seen, rename = [], os.rename
+    monkeypatch.setattr(os, "rename", lambda *a: seen.append("named") or rename(*a))
+    monkeypatch.setattr(os, "fsync", lambda descriptor: seen.append("flushed"))
+    save_model(transformer(), tmp_path / "model")
+    assert seen == ["flushed", "flushed", "named", "flushed"]
 
 
 @pytest.mark.parametrize("at", [1, 2])
@@ -132,6 +242,9 @@ def saved(tmp_path):
     return save_model(transformer(), tmp_path / "model")
 
 
+WANTED = asdict(TransformerConfig.tiny(11, 13, **SIZES))
+
+
 @pytest.mark.parametrize(
     ("about", "message"),
     [
@@ -141,12 +254,19 @@ def saved(tmp_path):
         ({"format": "x"}, r"is not a model .*its format is not 'transformer.saved 1'"),
         ({"config": []}, "is not a model .*its config must be of type dict"),
         ({"model": "os"}, r"config.json must name one of \('Transformer', .*got 'os'"),
-        ({"config": {"n_wings": 2}}, "holds no Transformer: .* has no field n_wings"),
-        ({"config": {"src_vocab_size": 9}}, "must have a value of tgt_vocab_size"),
+        ({"config": WANTED | {"n_wings": 2}}, "config.json holds no Transformer: .*'n_wings'"),
+        ({"config": {"src_vocab_size": 9}}, "config.json holds no Transformer: .*'tgt_vocab_size'"),
         (
-            {"config": {"src_vocab_size": 11, "tgt_vocab_size": 13, "max_len": 10**12}},
-            "a model of .* parameters needs at least .* [TP]B, and cpu has",
+            {"config": WANTED | {"d_model": 7}},
+            "config.json holds no Transformer: d_model must be a multiple",
         ),
+        (
+            {"config": WANTED | {"d_model": "8"}},
+            r"config.json holds no Transformer: (.|\n)*'?d_model",
+        ),
+        ({"config": WANTED | {"tgt_vocab_size": 10**9}}, r"another model: output.weight is \(13,"),
+        ({"config": WANTED | {"d_model": 10**30}}, "a model must have at most .* parameters, got"),
+        ({"config": WANTED | {"max_len": 10**12}}, "max_len must be at most 100,000,000"),
     ],
 )
 def test_what_save_model_did_not_write_is_refused_by_name(saved, about, message):
@@ -178,7 +298,7 @@ def test_tensors_of_other_names_shapes_types_and_values_are_refused(saved):
         ({name: torch.zeros(9)}, rf"is of another model: {name} is \(9,\), not \(24,\)$"),
         ({"x": torch.zeros(3)}, r"is of another model: x is \(3,\), not None$"),
         ({name: torch.full((24,), torch.nan)}, f"must hold finite numbers, got others in {name}$"),
-        ({name: torch.zeros(24, dtype=torch.complex64)}, f"plain numbers, got {name} of type C64"),
+        ({name: torch.zeros(24, dtype=torch.complex64)}, f"{name} is complex64, not float32$"),
     ):
         save_file(tensors | change, file)
         with pytest.raises(ValueError, match=f"{file} .*{message}"):

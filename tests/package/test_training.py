@@ -1,6 +1,7 @@
 import json
 import math
 import multiprocessing
+import os
 import re
 import shutil
 import signal
@@ -179,6 +180,78 @@ def test_one_step_is_adam_on_the_mean_loss_of_the_tokens():
     # a bias of the keys adds the same to all scores of a query: Adam enlarges a gradient of noise
     fitted, plain = (weights(m, without="W_k.bias") for m in (fitted, plain))
     assert_close(fitted, plain, rtol=0, atol=1e-6)
+
+
+def test_a_given_optimizer_makes_the_steps_with_the_rates_of_its_groups():
+    def of_two_groups(m):
+        groups = [{"params": [m.table], "lr": 1e-2}, {"params": [m.more], "lr": 1e-3}]
+        return torch.optim.AdamW(groups, weight_decay=0.5)
+
+    def text(i):
+        return TextBatch(batches(i).tgt)
+
+    fitted, plain = Noisy(1, dropout=0.0), Noisy(1, dropout=0.0)
+    fit(fitted, text, n_steps=3, optimizer=of_two_groups(fitted), clip_norm=None, **QUIET)
+    adam = of_two_groups(plain)
+    for i in range(3):
+        tokens = text(i).tokens
+        logits, labels = plain(tokens[:, :-1]), tokens[:, 1:]
+        loss = smoothed_cross_entropy(logits, labels) / count_labels(labels)
+        adam.zero_grad()
+        loss.backward()
+        adam.step()
+    assert_close(weights(fitted), weights(plain), rtol=0, atol=1e-6)
+
+
+def test_a_schedule_is_of_the_fastest_group_and_the_others_keep_their_share():
+    def rates(own, schedule):
+        m, seen = Noisy(), []
+        groups = [{"params": [p], "lr": lr} for p, lr in zip(m.parameters(), own, strict=True)]
+        optimizer = torch.optim.SGD(groups)
+        optimizer.register_step_pre_hook(
+            lambda opt, *_: seen.append([group["lr"] for group in opt.param_groups])
+        )
+        options = {"n_steps": 2, "optimizer": optimizer, "schedule": schedule}
+        fit(m, lambda i: TextBatch(batches(i).tgt), **options, **QUIET)
+        return seen
+
+    assert rates((0.5, 2.0), lambda n: n / 8) == [[1 / 32, 1 / 8], [1 / 16, 1 / 4]]
+    assert rates((0.0, 0.0), lambda n: n / 8) == [[1 / 8, 1 / 8], [1 / 4, 1 / 4]]
+    assert rates((0.5, 2.0), None) == [[0.5, 2.0], [0.5, 2.0]]
+
+
+def test_weights_that_the_optimizer_does_not_move_count_for_no_clipping():
+    m, norms = Noisy(), []
+    optimizer = torch.optim.SGD([m.more], lr=0.0)
+    optimizer.register_step_pre_hook(lambda *_: norms.append(m.more.grad.norm().item()))
+    fit(
+        m,
+        lambda i: TextBatch(batches(0).tgt),
+        n_steps=3,
+        optimizer=optimizer,
+        clip_norm=1e-4,
+        **QUIET,
+    )
+    assert norms == pytest.approx([1e-4] * 3, rel=1e-3)
+
+
+def strange():
+    return torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda m: None, "schedule must be given to the paper's Adam, optimizer=None, got None"),
+        (lambda m: strange(), "optimizer must move parameters of the model alone, .* in Adam"),
+        (lambda m: torch.optim.LBFGS(m.parameters()), "optimizer must .* got LBFGS: wants a clos"),
+    ],
+)
+def test_an_optimizer_that_cannot_be_used_is_refused_by_name(make, message):
+    m, asked = model(), []
+    with pytest.raises(ValueError, match=message):
+        fit(m, asked.append, n_steps=1, optimizer=make(m), **QUIET)
+    assert asked == []
 
 
 def test_accumulated_batches_make_the_step_of_their_union():
@@ -520,6 +593,25 @@ def test_compiled_training_is_the_same_training_in_one_graph():
     assert done.returncode == 0, done.stderr
 
 
+WITHOUT_COMPILER = """
+from tests.package.test_training import FLAT, batches, fit, model
+try:
+    fit(model(), batches, n_steps=1, compiled=True, **FLAT)
+except ValueError as error:
+    print(error)
+"""
+
+
+def test_where_no_compiler_is_it_is_told_in_a_sentence(tmp_path):
+    nowhere = {"PATH": "", "CXX": "/no-such-compiler", "TORCHINDUCTOR_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_COMPILER],
+        cwd=ROOT, env={**os.environ, **nowhere}, capture_output=True, text=True,
+    )  # fmt: skip
+    assert done.stdout.startswith("compiled must be False here, where torch.compile fails: ")
+    assert "/no-such-compiler" in done.stdout
+
+
 def test_training_in_pieces_gives_the_same_weights_and_history(tmp_path):
     whole, first, second = (model(dropout=0.3) for _ in range(3))
     options = {"save_every": 4, "evaluate": lambda m: 1.5, "evaluate_every": 5, **FLAT}
@@ -661,12 +753,12 @@ def interrupted_at_line(number, function):
 class Noisy(Bigrams):
     """Of several weights, with something random."""
 
-    def __init__(self, seed=0):
+    def __init__(self, seed=0, dropout=0.3):
         super().__init__()
-        self.more = torch.nn.Parameter(torch.full((V,), float(seed)))
+        self.more, self.dropout = torch.nn.Parameter(torch.full((V,), float(seed))), dropout
 
     def forward(self, tokens):
-        return F.dropout(super().forward(tokens), 0.3) + self.more
+        return F.dropout(super().forward(tokens), self.dropout) + self.more
 
 
 @pytest.mark.usefixtures("ctrl_c", "unchecked")  # for its many steps

@@ -128,7 +128,9 @@ def read_lines(readline: Callable[[int], bytes], name: str) -> Iterator[tuple[st
         is_rest, goes_on = goes_on, len(piece) > LONGEST_LINE and not piece.endswith(b"\n")
         number += not is_rest
         if b"\0" in piece or (number == 1 and piece.startswith(_MARKS)):
-            raise ValueError(f"{name} must be UTF-8, line {number} looks like UTF-16 or UTF-32")
+            raise ValueError(
+                f"{name} must be UTF-8 without NULs, line {number} looks like UTF-16 or UTF-32"
+            )
         if is_rest:
             continue
         if number == 1 and b"\r" in piece.strip() and not piece.endswith(b"\n"):

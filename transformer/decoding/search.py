@@ -9,6 +9,7 @@ from torch import Tensor
 
 from transformer.checks import check_finite_and_positive, check_number, check_positive
 from transformer.decoding.beams import Beams
+from transformer.decoding.compiled import compiled_greedy
 from transformer.decoding.limits import FirstToken, Limits, check_length_penalty
 from transformer.decoding.protocol import Decodable, Logits
 from transformer.decoding.steps import decoding_steps, not_a_number
@@ -26,18 +27,24 @@ def greedy_decode(
     eos_id: int,
     max_len: int,
     use_cache: bool = True,
+    compiled: bool = False,
 ) -> Int[Tensor, "B length"]:
     """The likeliest token at each step, until each sentence has its ``eos_id``; chapter 10.
 
     Without ``bos_id``, what the first step reads; padding follows ``eos_id``, or more of ``eos_id``
     with a model that has no padding; no sentence is longer than ``max_len``. Without the cache, and
     with a model that takes none, every step computes the whole sentence anew, which gives the same
-    tokens.
+    tokens. ``compiled`` repeats one step that ``torch.compile`` has made (chapter 13), for the same
+    tokens: it takes half a minute the first time, and pays where many sentences follow.
 
     Raises ValueError for ids outside the vocabulary, a ``max_len`` past the model's, and a model
-    whose logits are NaN.
+    whose logits are NaN, or that cannot be ``compiled``.
     """
     limits = Limits(bos_id, eos_id, max_len)
+    if compiled:
+        if not use_cache:
+            raise ValueError("compiled goes with a cache, got use_cache=False")
+        return compiled_greedy(model, src, limits)
     return generate(model, src, lambda logits: logits.argmax(dim=-1), limits, use_cache=use_cache)
 
 

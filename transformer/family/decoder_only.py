@@ -125,24 +125,15 @@ class Prompted(Caches):
 
     def __init__(self, words: Bool[Tensor, "B 1 1 P"], caches: Sequence[KeyValueCache]):
         super().__init__(caches)
-        self.words: Bool[Tensor, "B 1 1 room"] | None = None  # None: all are words
         if note_of(words) != "full":
             self.n_padding = (~words).sum(dim=-1)[:, 0]  # (B, 1)
             room = caches[0].max_len - words.size(-1)
             self.words = F.pad(words, (0, room), value=True)  # what is written is a word
 
-    def where(self) -> Start:
-        """The position of the next token of each text: padding is not counted."""
-        return self.length if self.words is None else self.length - self.n_padding
-
-    def mask(self) -> Bool[Tensor, "B 1 1 S"] | None:
-        """What the next token may attend to, itself included."""
-        if self.words is None:
-            return None
-        return noted(self.words.narrow(-1, 0, self.length + 1), "keyed")
-
     def select(self, rows: Rows) -> None:
         """Keeps these texts, in this order."""
         super().select(rows)
         if self.words is not None:
-            self.words, self.n_padding = self.words[rows], self.n_padding[rows]
+            self.words = self.words[rows]
+        if isinstance(self.n_padding, Tensor):
+            self.n_padding = self.n_padding[rows]

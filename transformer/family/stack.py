@@ -13,9 +13,10 @@ from transformer.family.config import FamilyConfig
 from transformer.layers import NORMS, initialise
 from transformer.masks import checked_padding_mask
 from transformer.model import EncoderLayer, last_norm
+from transformer.saved import Pretrained
 
 
-class Stack(nn.Module):
+class Stack(nn.Module, Pretrained):
     """An embedding and ``n_layers`` blocks, with a last norm where they normalise first.
 
     Chapter 14. A block is chapter 8's encoder layer, of the parts that ``config`` names. The mask

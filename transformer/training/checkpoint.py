@@ -21,12 +21,13 @@ from transformer.checks import check_positive
 from transformer.config import TransformerConfig
 from transformer.files import replacing
 from transformer.model import Transformer
+from transformer.saved import make_model
 from transformer.tensors import (
+    check_like,
     copy_tensors,
     difference,
     named_tensors,
     open_tensors,
-    read_tensors,
     save_tensors,
 )
 from transformer.training.optimizer_state import check_state, named_state, restore_state
@@ -140,7 +141,7 @@ def read_checkpoint(
     about, stored = _open(path)
     _check_config(path, about, model)
     remembered = {name: t for name, t in stored.items() if not name.startswith("model.")}
-    read_tensors(path, _prefixed("model.", named_tensors(model)) | remembered)
+    check_like(stored, _prefixed("model.", named_tensors(model)) | remembered, path)
     weights, remembered = (_of(stored, prefix) for prefix in ("model.", "optimizer."))
     if optimizer is not None:
         check_state(path, remembered, about["optimizer"], model, optimizer)
@@ -175,14 +176,8 @@ def load_transformer(path: str | Path, *, device: torch.device | str = "cpu") ->
         config = TransformerConfig(**about["config"])
     except (TypeError, ValueError) as error:
         raise ValueError(f"{path} holds no Transformer: {error}") from error
-    weights = _of(stored, "model.").values()
-    dtype = next((t.dtype for t in weights if t.is_floating_point()), torch.float32)
-    with torch.device("meta"):  # an outline to hold the file against, before memory is asked for
-        outline = Transformer(config).to(dtype)
-    saved = read_checkpoint(path, outline)
-    model = Transformer(config).to(dtype)
-    saved.restore(model)
-    return model.to(device).eval()
+    weights = _of(stored, "model.")
+    return make_model(Transformer, config, weights, path).to(device).eval()
 
 
 def average_checkpoints(

@@ -82,6 +82,10 @@ def fit(
     whose own rate is the highest, and the others keep their share of it; at None each group keeps
     its own. What goes on from a checkpoint has its numbers from there, as ``load_state_dict`` does.
 
+    ``compiled`` is for where starting kernels is what a step waits for: on an H200 a step of the
+    base model with 128 sentences of 128 words took 27.8 ms compiled and about 50 ms otherwise,
+    after half a minute of compiling.
+
     Raises ValueError for bad numbers and checkpoints, and for an optimizer that cannot be used;
     FloatingPointError for NaN and infinity, BlockingIOError where another process is training in
     ``run``.

@@ -63,8 +63,11 @@ class TrainingStep:
         self.pad_id = self.model.pad_id
         self.dtype = autocast_dtype(self.device, self.precision)
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=self.dtype == torch.float16)
-        self.forward: Any = self.module.to(self.device).train()  # what is called: perhaps wrapped
         self.parameters = [p for group in self.optimizer.param_groups for p in group["params"]]
+        devices_before = {p.device for p in self.parameters}
+        self.forward: Any = self.module.to(self.device).train()  # what is called: perhaps wrapped
+        if devices_before != {self.device}:  # this brings along what the optimizer remembers
+            self.optimizer.load_state_dict(self.optimizer.state_dict())
         rates = [float(group["lr"]) for group in self.optimizer.param_groups]
         self.shares = [rate / max(rates) if max(rates) else 1.0 for rate in rates]
         # by fully_shard, which shares gradients itself

@@ -19,12 +19,13 @@ def made(*packages: str) -> Made:
 
     ``threads`` are those of PyTorch in this process.
     """
-    device = default_device().type
+    device = default_device()
+    name = getattr(torch.get_device_module(device), "get_device_name", _processor)
     return {
         "python": platform.python_version(),
         **{name: _version(name) for name in ("torch", *packages)},
-        "device": device,
-        "processor": torch.cuda.get_device_name() if device == "cuda" else _processor(),
+        "device": device.type,
+        "processor": name(),
         "threads": torch.get_num_threads(),
         "date": date.today().isoformat(),
         "commit": commit(),

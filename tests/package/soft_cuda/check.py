@@ -1,4 +1,4 @@
-"""What is tested on a GPU, on one of software, where there is no other.
+"""What is tested on a GPU, on two of software, CUDA's and a Mac's, where there is no other.
 
 python -m pytest -n 0 tests/package/soft_cuda/check.py
 """
@@ -25,6 +25,13 @@ def run(*command, **variables):
     return subprocess.run(
         command, cwd=ROOT, env=os.environ | variables, capture_output=True, text=True
     )
+
+
+def test_what_is_tested_on_a_gpu_passes_on_a_macs():
+    left_out = [f"--deselect=tests/package/test_cuda.py::{name}" for name in REAL_ONLY]
+    options = ["-n0", "-q", "-x", "-rs", *left_out, "tests/package/test_cuda.py"]
+    done = run("tests/package/soft_cuda/load.py", "pytest", *options, SOFT_CUDA="mps")
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
 def test_what_is_tested_on_a_gpu_passes_on_this_one():

@@ -2,7 +2,8 @@
 
 Compiles ``soft_cuda.cpp``, loads it before PyTorch, and runs a module as ``python -m`` does, such
 as pytest or a notebook's kernel; without a module it only compiles. There ``torch.cuda`` says that
-there is one GPU: a T4 without bfloat16, or with ``SOFT_CUDA=l4`` an L4, which has it.
+there is one GPU: a T4 without bfloat16, or with ``SOFT_CUDA=l4`` an L4, which has it. With
+``SOFT_CUDA=mps`` it is a Mac's, of which ``torch.mps`` tells.
 """
 
 import ctypes
@@ -24,6 +25,8 @@ SOURCE = Path(__file__).with_name("soft_cuda.cpp")
 ROOT = SOURCE.parents[3]
 BUILT = ROOT / "_build" / "soft_cuda"
 GPUS = {"t4": (7, 5), "l4": (8, 9)}  # their compute capabilities; bfloat16 begins with 8.0
+NAME = os.environ.get("SOFT_CUDA", "t4")
+KIND = "mps" if NAME == "mps" else "cuda"
 
 
 def package(name: str) -> Path:
@@ -47,7 +50,7 @@ def lacking() -> str | None:
 
 def built() -> Path:
     """The compiled plug-in; compiles it once for each source and PyTorch, in ten seconds."""
-    version = importlib.metadata.version("torch") + sysconfig.get_platform()
+    version = importlib.metadata.version("torch") + sysconfig.get_platform() + KIND
     made_from = hashlib.sha256(version.encode() + SOURCE.read_bytes())
     library = BUILT / f"{made_from.hexdigest()[:16]}.so"
     if library.exists():
@@ -61,6 +64,7 @@ def built() -> Path:
         folders = [own, include, include / "torch" / "csrc" / "api" / "include"]
         # no -l: every symbol is in the libraries that load() has loaded before
         command = ["g++", "-std=c++20", "-O1", "-shared", "-fPIC"]
+        command += [f"-DKIND={KIND.upper()}", f"-DIS_MPS={KIND == 'mps':d}"]
         command += [*(f"-I{folder}" for folder in folders), SOURCE, "-o", Path(own, "soft_cuda.so")]
         subprocess.run(command, check=True)
         Path(own, "soft_cuda.so").replace(library)
@@ -84,16 +88,24 @@ def load() -> None:
     ctypes.CDLL(str(built()), mode=ctypes.RTLD_GLOBAL)
     import torch
 
-    gpu = os.environ.get("SOFT_CUDA", "t4")
-    major, minor = GPUS[gpu]
-    properties = SimpleNamespace(name=f"software {gpu.upper()}", major=major, minor=minor)
-    torch.cuda.is_available = lambda: True
-    torch.cuda.get_device_properties = lambda device=None: properties
-    torch.cuda.synchronize = lambda device=None: None  # nothing runs behind the program's back
-    for module in (torch.cuda, torch.cuda.random):  # which has names of its own for them
-        module.device_count, module.current_device = (lambda: 1), (lambda: 0)
-    torch.cuda._initialized = True
-    torch.cuda.default_generators = (torch.ops.soft_cuda.default_generator(),)
+    generator = torch.ops.soft_cuda.default_generator()
+    torch.accelerator.is_available = lambda: True
+    torch.accelerator.current_accelerator = lambda check_available=False: torch.device(KIND)
+    torch.accelerator.synchronize = lambda device=None: None  # nothing runs behind the back
+    if KIND == "mps":
+        torch._C._has_mps = True
+        torch._C._mps_is_available = lambda: True
+        torch._C._mps_get_default_generator = lambda: generator
+    else:
+        major, minor = GPUS[NAME]
+        properties = SimpleNamespace(name=f"software {NAME.upper()}", major=major, minor=minor)
+        torch.cuda.is_available = lambda: True
+        torch.cuda.get_device_properties = lambda device=None: properties
+        torch.cuda.synchronize = lambda device=None: None
+        for module in (torch.cuda, torch.cuda.random):  # which has names of its own for them
+            module.device_count, module.current_device = (lambda: 1), (lambda: 0)
+        torch.cuda._initialized = True
+        torch.cuda.default_generators = (generator,)
     on_cpu = torch.UntypedStorage.clone
 
     def clone(self: torch.UntypedStorage) -> torch.UntypedStorage:

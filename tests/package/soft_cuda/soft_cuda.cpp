@@ -1,4 +1,5 @@
-// A CUDA device that is not there, with real numbers; load.py compiles and loads this file.
+// A CUDA device that is not there, with real numbers; load.py compiles and loads this file. With
+// -DKIND=MPS -DIS_MPS=1 it is the GPU of a Mac, and below CUDA reads MPS.
 //
 // How PyTorch finds the code of an operation. Each tensor carries a set of dispatch keys: what it
 // needs (Autograd, Autocast) and where it lies (CPU, CUDA). A call goes down these keys, highest
@@ -16,13 +17,15 @@
 //
 // What is refused is what CUDA refuses: tensors on two devices, a generator of the CPU, an index
 // out of bounds, after which the device is lost. An index that lies on the CPU is refused, too:
-// CUDA would take it, but wait for the GPU each time. What is not here: kernels of their own
-// (flash attention), streams that run ahead, graphs, several GPUs, use by several threads at once.
+// CUDA would take it, but wait for the GPU each time. A Mac's refuses float64, too. What is not
+// here: kernels of their own (flash attention, and the Mac's), streams that run ahead, graphs,
+// several GPUs, use by several threads at once.
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/autocast_mode.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/core/dispatch/Dispatcher.h>
 #include <ATen/detail/CUDAHooksInterface.h>
+#include <ATen/detail/MPSHooksInterface.h>
 #include <ATen/ops/bernoulli.h>
 #include <ATen/ops/full_like.h>
 #include <ATen/ops/mul.h>
@@ -35,20 +38,21 @@
 
 namespace {
 using at::Tensor;
-const c10::Device CPU(c10::DeviceType::CPU), GPU(c10::DeviceType::CUDA, 0);
+constexpr auto TYPE = c10::DeviceType::KIND;
+const c10::Device CPU(c10::DeviceType::CPU), GPU(TYPE, 0);
 
 // --- The device: who is asked where one is, where memory comes from, which generator there is ---
 
 // PyTorch asks the guard which GPU is the current one, and autograd which stream its work is on.
 // There is one GPU and one stream, and no call returns before it is done.
-struct Guard final : c10::impl::NoOpDeviceGuardImpl<c10::DeviceType::CUDA> {
+struct Guard final : c10::impl::NoOpDeviceGuardImpl<TYPE> {
   c10::Device exchangeDevice(c10::Device) const override { return GPU; }
   c10::Device getDevice() const override { return GPU; }
   c10::Stream getStream(c10::Device) const noexcept override {
     return c10::Stream(c10::Stream::DEFAULT, GPU);
   }
 };
-C10_REGISTER_GUARD_IMPL(CUDA, Guard)
+C10_REGISTER_GUARD_IMPL(KIND, Guard)
 
 // The CPU's memory under another label. A storage knows its allocator, which makes room when an
 // operation enlarges it; so a storage that changes its label changes its allocator as well.
@@ -64,7 +68,7 @@ struct Allocator final : c10::Allocator {
   }
 };
 Allocator allocator;
-REGISTER_ALLOCATOR(c10::DeviceType::CUDA, &allocator)
+REGISTER_ALLOCATOR(TYPE, &allocator)
 
 // The CPU's random numbers, but others for the same seed, as a GPU's are: what a chapter claims
 // must not hang on the draws of one device.
@@ -80,8 +84,18 @@ const at::Generator& default_generator() {
 }
 
 // What the rest of PyTorch asks CUDA for by name. `hasCUDA` stays false: it promises streams.
-struct Hooks final : at::CUDAHooksInterface {
-  explicit Hooks(at::CUDAHooksArgs) {}
+#if IS_MPS
+struct OfKind : at::MPSHooksInterface {};
+#else
+struct OfKind : at::CUDAHooksInterface {
+  explicit OfKind(at::CUDAHooksArgs = {}) {}
+  c10::Device getDeviceFromPtr(void*) const override { return GPU; }
+  c10::DeviceIndex current_device() const override { return 0; }
+  int getNumGPUs() const override { return 1; }
+};
+#endif
+struct Hooks final : OfKind {
+  using OfKind::OfKind;
   void init() const override {}
   bool isBuilt() const override { return true; }
   bool isAvailable() const override { return true; }
@@ -92,15 +106,18 @@ struct Hooks final : at::CUDAHooksInterface {
   at::Generator getNewGenerator(c10::DeviceIndex) const override {
     return at::make_generator<Generator>(c10::default_rng_seed_val);
   }
-  c10::Device getDeviceFromPtr(void*) const override { return GPU; }
   c10::DeviceIndex deviceCount() const override { return 1; }
   c10::DeviceIndex getCurrentDevice() const override { return 0; }
-  c10::DeviceIndex current_device() const override { return 0; }
-  int getNumGPUs() const override { return 1; }
 };
+#if IS_MPS
+using at::MPSHooksRegistry;
+using at::RegistererMPSHooksRegistry;
+C10_REGISTER_CLASS(MPSHooksRegistry, MPSHooks, Hooks)
+#else
 using at::CUDAHooksRegistry;
 using at::RegistererCUDAHooksRegistry;
 C10_REGISTER_CLASS(CUDAHooksRegistry, CUDAHooks, Hooks)
+#endif
 
 // --- One call: what is lent to the CPU, and comes back however the call ends ---
 
@@ -168,9 +185,16 @@ const std::set<std::string> takes_numbers = {
 void check_on_gpu(const std::string& name, const c10::Argument& argument, const Tensor& tensor) {
   const bool is_written = argument.alias_info() && argument.alias_info()->isWrite();
   const bool is_number = tensor.dim() == 0 && !is_written && takes_numbers.count(name);
-  TORCH_CHECK(tensor.is_cuda() || is_number,
+  TORCH_CHECK(tensor.device() == GPU || is_number,
               "Expected all tensors to be on the same device, but got ", argument.name(), " is on ",
-              tensor.device(), ", different from other tensors on cuda:0 (in ", name, ")");
+              tensor.device(), ", different from other tensors on ", GPU, " (in ", name, ")");
+}
+
+// The words are MPS's own.
+void check_type(const Tensor& tensor) {
+  TORCH_CHECK_TYPE(!IS_MPS || tensor.scalar_type() != at::kDouble,
+                   "Cannot convert a MPS Tensor to float64 dtype as the MPS framework doesn't "
+                   "support float64. Please use float32 instead.");
 }
 
 // A GPU does not say that an index is out of bounds: it stops, and every later call fails.
@@ -200,13 +224,13 @@ void on_the_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   Loan loan;
   for (size_t i = 0; i < n; ++i) {
     auto& value = torch::jit::peek(*stack, i, n);
-    each_tensor(value, [&](const Tensor& x) { if (x.is_cuda()) loan.lend(x); });
+    each_tensor(value, [&](const Tensor& x) { if (x.device() == GPU) loan.lend(x); });
     if (value.isStorage()) loan.lend(value.toStorage());
     if (value.isDevice()) value = CPU;
     if (schema.arguments()[i].name() == "generator") {
       const auto generator = value.isNone() ? default_generator() : value.toGenerator();
       TORCH_CHECK(generator.device() == GPU,
-                  "Expected a 'cuda' device type for generator but found '",
+                  "Expected a '", TYPE, "' device type for generator but found '",
                   generator.device().type(), "'");
       loan.lend(generator);
       value = generator;
@@ -220,7 +244,10 @@ void on_the_host(const c10::OperatorHandle& op, torch::jit::Stack* stack) {
   }
   // A new tensor, or a view of a lent one: both are the GPU's from now on.
   for (size_t i = stack->size() - schema.returns().size(); i < stack->size(); ++i)
-    each_tensor((*stack)[i], [](const Tensor& x) { if (x.is_cpu()) label(x, GPU); });
+    each_tensor((*stack)[i], [](const Tensor& x) {
+      check_type(x);
+      if (x.is_cpu()) label(x, GPU);
+    });
 }
 
 // --- Three exceptions ---
@@ -244,7 +271,7 @@ Tensor& copy(Tensor& self, const Tensor& source, bool) {
   check_not_lost();
   Loan loan;
   for (const auto& x : {self, source})
-    if (x.is_cuda()) loan.lend(x);
+    if (x.device() == GPU) loan.lend(x);
   return self.copy_(source);
 }
 
@@ -255,10 +282,10 @@ std::tuple<Tensor, Tensor> dropout(const Tensor& x, double p, std::optional<bool
   return {x * keep / kept, keep};
 }
 
-TORCH_LIBRARY_IMPL(_, CUDA, m) {
+TORCH_LIBRARY_IMPL(_, KIND, m) {
   m.fallback(torch::CppFunction::makeFromBoxedFunction<&on_the_host>());
 }
-TORCH_LIBRARY_IMPL(aten, CUDA, m) {
+TORCH_LIBRARY_IMPL(aten, KIND, m) {
   for (const auto* product : {"mm", "bmm", "addmm", "baddbmm"})
     m.impl(product, torch::CppFunction::makeFromBoxedFunction<&in_float32>());
   m.impl("copy_", copy);
