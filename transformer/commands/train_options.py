@@ -136,7 +136,7 @@ def add_batches(group: argparse._ActionsContainer) -> None:
     add_number(group, "--accumulate", whole, text=text)
 
 
-def batch_sizes(args: argparse.Namespace) -> dict[str, int | None]:
+def batch_sizes(args: argparse.Namespace) -> dict[str, Any]:
     """16 sentences, unless something else is asked for."""
     n_sentences = args.batch_size or (None if args.max_tokens else 16)
     return {"batch_size": n_sentences, "max_tokens": args.max_tokens}
