@@ -1,64 +1,88 @@
-"""The whole model, from outside: what its logits may depend on, and on what they have to."""
+"""The whole model: what its logits may depend on, and on what they have to; then its numbers."""
+
+import contextlib
 
 import torch
 from torch import Tensor, nn
 
-from transformer_book.exam.copying import SIZES
-from transformer_book.exam.layers import DECODER, ENCODER, kind_of_layer, same_twice
-from transformer_book.exam.marks import (
+from transformer.model import Transformer
+from transformer_book.exam.flaws import model_flaws
+from transformer_book.exam.layers import DECODER, ENCODER, kind_of_layer, mask_axes, padding_axes
+from transformer_book.exam.reader import (
     MOVED,
     UNNOTICED,
+    WITH_YOUR_WEIGHTS,
     Mine,
-    NotThereYet,
-    Wrong,
+    check_steady,
     far,
     module_of,
     shaken,
     tensor_of,
 )
+from transformer_book.exam.report import NotThereYet, Wrong
+from transformer_book.exam.weights import N_LAYERS, N_SRC, N_TGT, SIZES, book_models
 
 NAME = "Transformer"
-N_SRC, N_TGT = 9, 7
+SRC = [[4, 5, 6, 2], [7, 8, 2, 0]]
+TGT = [[1, 4, 5], [1, 6, 0]]
 
 
 class Model:
-    """The reader's model, shaken. Raises NotThereYet where it does not run (unless ``first``)."""
+    """The reader's model, shaken."""
 
-    def __init__(self, mine: Mine, *, first: bool = False, n_layers: int = 2):
+    def __init__(self, mine: Mine, *, n_layers: int = N_LAYERS):
         self.mine = mine
         sizes = {"src_vocab": N_SRC, "tgt_vocab": N_TGT, "d_model": SIZES["d_model"]}
         sizes |= {"n_heads": SIZES["n_heads"], "n_layers": n_layers, "d_ff": SIZES["d_ff"]}
         torch.manual_seed(0)
-        mine.get(NAME)
-        try:
-            self.module = shaken(module_of(mine, NAME, sizes, ("src", "tgt")))
-            if not first:
-                self([[4, 5, 2]], [[1, 4]])
-        except Wrong:
-            if first:
-                raise
-            raise NotThereYet("waits until your Transformer runs") from None
+        self.module = shaken(module_of(mine, NAME, sizes, ("src", "tgt")))
 
     def __call__(self, src: list[list[int]], tgt: list[list[int]]) -> Tensor:
         shape = (len(tgt), len(tgt[0]), N_TGT)
-        got = self.mine.call("model(src, tgt)", self.module, torch.tensor(src), torch.tensor(tgt))
-        return tensor_of("model(src, tgt)", got, shape, src=src, tgt=tgt)
+        answer = self.mine.call(
+            "model(src, tgt)", self.module, torch.tensor(src), torch.tensor(tgt)
+        )
+        return tensor_of("model(src, tgt)", answer, shape, src=src, tgt=tgt)
 
     def moved(self, src: list[int], tgt: list[int], *, to: tuple[list[int], list[int]]) -> Tensor:
         """How far the logits move, at each place of the target, from one pair to another."""
         return (self([to[0]], [to[1]]) - self([src], [tgt]))[0].abs().amax(-1)
 
+    def hint(self) -> str:
+        """Of the first known flaw that gives the reader's logits; "" if none does."""
+        with contextlib.suppress(NotThereYet, Wrong):
+            logits = self(SRC, TGT)
+            for book in book_models(self.module):
+                for hint, flawed in model_flaws(book):
+                    if _agree(flawed, logits):
+                        return f"Look at this: {hint}"
+        return ""
+
+
+def _agree(book: nn.Module, logits: Tensor) -> bool:
+    words = torch.tensor(TGT) != 0  # where padding asks, the answers mean nothing
+    return not far(book(torch.tensor(SRC), torch.tensor(TGT))[words], logits[words])
+
 
 @torch.no_grad()
 def ask_runs(mine: Mine) -> str:
-    model = Model(mine, first=True)
-    all_layers_are_found(mine, model.module)
+    model = Model(mine)
+    _all_layers_are_found(mine, model.module)
     src, tgt = [[4, 5, 2], [6, 2, 0]], [[1, 4], [1, 0]]
-    logits = model(src, tgt)
-    same_twice(logits, model(src, tgt))
-    if (logits >= 0).all() and not far(logits.sum(-1), torch.ones(2, 2)):
-        look = "Return the logits; cross_entropy has the softmax in it"
-        raise Wrong("each row adds up to 1, so these are probabilities", f"{look} (section 9.1)")
+    try:
+        logits = model(src, tgt)
+    except Wrong as wrong:
+        axes, heads = padding_axes(mine), mask_axes(mine)
+        if axes not in (None, heads):
+            look = f"Your padding_mask has {axes} axes, and your heads take masks of {heads}"
+            raise Wrong(str(wrong), f"Look at this: {look} (section 5.4)") from wrong
+        raise
+    check_steady(logits, model(src, tgt))
+    for rows, name in ((logits, "probabilities"), (logits.exp(), "log-probabilities")):
+        if (rows >= 0).all() and not far(rows.sum(-1), torch.ones(2, 2)):
+            look = "Return the logits; cross_entropy has the softmax in it (section 9.1)"
+            adds = "each row adds up to 1" if rows is logits else "exp of each row adds up to 1"
+            raise Wrong(f"{adds}, so these are {name}", look)
     sizes = {"src_vocab": 11, "tgt_vocab": 13, "d_model": 12, "n_heads": 3, "n_layers": 1}
     other = module_of(mine, NAME, sizes | {"d_ff": 10}, ("src", "tgt"))
     long, longer = torch.full((2, 35), 4), torch.full((2, 40), 5)
@@ -67,25 +91,24 @@ def ask_runs(mine: Mine) -> str:
     return "logits of the right shape, for two models of different sizes"
 
 
-def all_layers_are_found(mine: Mine, two_layers: nn.Module) -> None:
-    """Raises Wrong where layers are hidden from PyTorch, or one layer is taken several times."""
+def _all_layers_are_found(mine: Mine, model: nn.Module) -> None:
+    """Raises Wrong where there are not n_layers of them, each with numbers of its own to learn."""
 
     def n_numbers(module: nn.Module) -> int:
         return sum(p.numel() for p in module.parameters())
 
-    if n_numbers(Model(mine, first=True, n_layers=3).module) > n_numbers(two_layers):
-        wanted = dict.fromkeys((ENCODER, DECODER), 2)
-    else:
-        wanted = {}
-    for name in (ENCODER, DECODER):
-        kind = kind_of_layer(mine, name) if mine.has(name) else None
-        n = sum(type(m) is kind for m in two_layers.modules())
-        if n == 1:
+    kinds = {name: kind_of_layer(mine, name) for name in (ENCODER, DECODER) if mine.has(name)}
+    for name, kind in kinds.items():
+        every = [m for _, m in model.named_modules(remove_duplicate=False) if type(m) is kind]
+        n, n_uses = len(set(every)), len(every)
+        if n == 1 and n_uses > 1:
             look = "[layer] * n_layers is one layer, n times; make a new one in each round"
-            raise Wrong(f"of 2 {name}s there is only 1", f"{look} (section 8.2)")
-        if n == 0 and kind is not None and _has_plain_list(two_layers, kind):
-            wanted = {}
-    if not wanted:
+            raise Wrong(f"of {N_LAYERS} {name}s there is only 1", f"{look} (section 8.2)")
+        if n not in (0, N_LAYERS):
+            look = "There are n_layers of them in each stack (section 8.2)"
+            raise Wrong(f"n_layers is {N_LAYERS}, and there are {n} {name}s", look)
+    hidden = any(_has_plain_list(model, kind) for kind in kinds.values() if kind is not None)
+    if hidden or n_numbers(Model(mine, n_layers=N_LAYERS + 1).module) <= n_numbers(model):
         raise Wrong(
             "model.parameters() does not hold all layers, so that nothing would train them",
             "A plain Python list hides them, so put them into nn.ModuleList. Or is n_layers not "
@@ -95,7 +118,7 @@ def all_layers_are_found(mine: Mine, two_layers: nn.Module) -> None:
 
 def _has_plain_list(model: nn.Module, kind: type[nn.Module]) -> bool:
     lists = (v for m in model.modules() for v in vars(m).values() if isinstance(v, list | tuple))
-    return any(isinstance(each, kind) for several in lists for each in several)
+    return any(isinstance(layer, kind) for layers in lists for layer in layers)
 
 
 @torch.no_grad()
@@ -137,11 +160,13 @@ def ask_source(mine: Mine) -> str:
         (
             [5, 4, 2],
             "two words of the source changed places, and the logits did not move",
-            "Are the positions added to the source? (section 6.1)",
+            "Are the positions added to the source, and does the decoder look at what the encoder "
+            "made of it? (sections 6.1 and 8.3)",
         ),
     ):
         moved = model.moved(src, tgt, to=(changed, tgt))
         if (moved < UNNOTICED).all():
+            look = model.hint() or look
             raise Wrong(symptom, look, src=src, changed=changed, tgt=tgt, logits_moved_by=moved)
     swapped = [1, 5, 4, 6]
     moved = model.moved(src, tgt, to=(src, swapped))
@@ -149,7 +174,7 @@ def ask_source(mine: Mine) -> str:
         look = "Are the positions added to the target? (section 6.1)"
         raise Wrong(
             "two words of the target changed places, and the last logits did not move",
-            look, tgt=tgt, changed=swapped, logits_moved_by=moved,
+            model.hint() or look, tgt=tgt, changed=swapped, logits_moved_by=moved,
         )  # fmt: skip
     return "the logits follow the words of the source, and their order"
 
@@ -175,3 +200,34 @@ def ask_padding(mine: Mine) -> str:
             f"{look} (section 8.7)", src=src, tgt=targets,
         )  # fmt: skip
     return "padding changes nothing, and neither do the other sentences of a batch"
+
+
+@torch.no_grad()
+def ask_numbers(mine: Mine) -> str:
+    model = Model(mine)
+    logits, first = model(SRC, TGT), None
+    for book in book_models(model.module):
+        if not _agree(book, logits):
+            first = book if first is None else first
+        elif _lacks_a_norm(book):
+            look = "In pre-LN nothing norms the last sum, so each stack ends with a norm"
+            raise Wrong("right but for the last norm of a stack", f"{look} (section 7.4)")
+        else:
+            return WITH_YOUR_WEIGHTS
+    expected = first(torch.tensor(SRC), torch.tensor(TGT))
+    raise Wrong(
+        "with your weights in it, the book's model gives other numbers",
+        model.hint()
+        or "The layers are right, so look at what goes into them and comes out (8.1, 8.4)",
+        src=SRC[0],
+        tgt=TGT[0],
+        first_logits_expected=expected[0, 0],
+        you_gave=logits[0, 0],
+    )
+
+
+def _lacks_a_norm(book: Transformer) -> bool:
+    return any(
+        isinstance(stack.norm, nn.Identity) and stack.layers[0].residual_1.pre
+        for stack in (book.encoder, book.decoder)
+    )
