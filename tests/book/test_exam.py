@@ -19,15 +19,19 @@ from tests.book.exam_files import (
     solution,
 )
 from tools.chapters import ROOT, code_cells
+from transformer.config import TransformerConfig
+from transformer.model import Transformer
 from transformer.multihead import MultiHeadAttention
 from transformer_book.exam.__main__ import main
 from transformer_book.exam.allowed import objection
-from transformer_book.exam.desk import load
-from transformer_book.exam.head_flaws import flawed_heads
-from transformer_book.exam.layouts import Linear
-from transformer_book.exam.marks import WITH_YOUR_WEIGHTS, Result, from_outside
+from transformer_book.exam.flaws import CHANGES, HEADS, SUMS, flawed_heads, model_flaws
+from transformer_book.exam.functions import AVERAGES, MASKS, OF_THE_LOSS, PADDING, PAST, POSITIONS
 from transformer_book.exam.parts import PARTS, answers
-from transformer_book.exam.sitting import PATIENCE, exam, parts_named, sit
+from transformer_book.exam.reader import WITH_YOUR_WEIGHTS
+from transformer_book.exam.report import Result
+from transformer_book.exam.runner import PATIENCE, exam, examine, parts_named
+from transformer_book.exam.training_questions import DECODINGS, LOSSES
+from transformer_book.exam.worker import load
 from transformer_book.experiments.translator import SENTENCES
 
 RIGHT = right_files()
@@ -93,11 +97,23 @@ def test_pre_ln_needs_a_last_norm(tmp_path):
 @pytest.mark.parametrize("name", WRONG_FILES)
 def test_a_wrong_file_is_told_what_is_wrong_and_where_to_look(name, tmp_path):
     wrong = WRONG_FILES[name]
-    source = edited(solution(), ("class FeedForward(", OVER.lstrip()), (wrong.old, wrong.new))
-    found = next(r for r in asked(source, tmp_path) if r.mark != "✓")
-    assert (found.part, found.mark) == (wrong.part, "✗")
-    assert wrong.said in found.text
-    assert len(found.text.splitlines()) > 1 or "wanted" in found.text
+    source = edited(solution(), OVER, *wrong.also, (wrong.old, wrong.new))
+    first = next(r for r in asked(source, tmp_path) if r.mark != "✓")
+    assert (first.part, first.mark) == (wrong.part, "✗")
+    assert wrong.text in first.text
+    assert len(first.text.splitlines()) > 1 or "wanted" in first.text
+    hints = re.findall(r"Look at this: (.*)", first.text)
+    assert len(hints) <= 1
+    assert not hints or wrong.text in hints[0]
+
+
+def test_each_known_mistake_has_a_file_and_another_piece_of_text():
+    tables = [AVERAGES, MASKS, PAST, PADDING, POSITIONS, OF_THE_LOSS, HEADS, SUMS, CHANGES]
+    tables += [dict(model_flaws(Transformer(TransformerConfig.tiny(9, 9)))), LOSSES, DECODINGS]
+    for table in tables:
+        for hint in table:
+            pieces = [f.text for f in WRONG_FILES.values() if f.text in hint.format("self-attention")]
+            assert pieces, hint
 
 
 @pytest.mark.parametrize("name", WAITING)

@@ -216,14 +216,18 @@ def _words_for_memory(model: Transformer) -> None:
     model.encoder.forward = lambda x, mask: x  # type: ignore[method-assign,assignment,misc]
 
 
-def _rows_for_memory(model: Transformer) -> None:
-    _words_for_memory(model)
-    _places("src", 0.0)(model)
+def _all(*changes: Change) -> Change:
+    def change(model: Transformer) -> None:
+        for one in changes:
+            one(model)
+
+    return change
 
 
 def model_flaws(model: Transformer) -> Iterator[tuple[str, nn.Module]]:
     """Copies of ``model`` with one flaw each, beside what to say of it."""
     root = math.sqrt(model.config.d_model)
+    bare_source = _all(_scale(1 / root, "s"), _places("src", 0.0))
     changes: dict[str, Change] = {
         "the rows of the embeddings are not multiplied by √d_model (section 8.1)": _scale(1 / root),
         "the rows of the source are not multiplied by √d_model (section 8.1)": _scale(
@@ -242,8 +246,12 @@ def model_flaws(model: Transformer) -> Iterator[tuple[str, nn.Module]]:
         "no word has its position (section 6.1)": _places("src tgt", 0.0),
         "the decoder looks at the embedded source; give it what the encoder made of it "
         "(section 8.3)": _words_for_memory,
+        "the encoder gets the bare rows of its words; √d_model and the positions are missing "
+        "(section 8.1)": bare_source,
+        "the decoder gets the bare rows of its words; √d_model and the positions are missing "
+        "(section 8.1)": _all(_scale(1 / root, "t"), _places("tgt", 0.0)),
         "the decoder looks at the bare rows of the source; give it what the encoder made of them "
-        "(section 8.3)": _rows_for_memory,
+        "(section 8.3)": _all(bare_source, _words_for_memory),
         "the last norm of the encoder is not used (section 7.4)": _without_norm("encoder"),
         "the last norm of the decoder is not used (section 7.4)": _without_norm("decoder"),
     }

@@ -148,7 +148,9 @@ def _axes_of_a_mask(heads: Heads, x: Tensor, memory: Tensor, mask: Tensor) -> in
     if any(not far(answer, plain) for answer in answers):
         look = "The mask is not used: does it reach your attention? (section 4.4)"
     raise Wrong(
-        "under a mask, (B, 1, S) or (B, 1, 1, S), the answers are wrong", look, mask=mask[:1]
+        "under a mask, (B, 1, S) or (B, 1, 1, S), the answers are wrong",
+        *(heads.hints(x, memory) or [look]),
+        mask=mask[:1],
     )
 
 

@@ -98,28 +98,29 @@ def _what_it_gave_back(got: object, right: float, table: Tensor) -> None:
         raise Wrong(f"train_step gives a {type(got).__name__}; the loss is wanted, a number")
     if abs(number - right) < 1e-4:
         return
-    new = Watched()
     with torch.no_grad():
-        logits = new(SRC, TGT[:, :-1])
-        wrongly = {
-            "the labels are what the model has read; they are one word further, tgt[:, 1:] "
-            "(section 9.1)": book_loss(logits, TGT[:, :-1]),
-            "padding counts as a word in the loss (section 9.2)": (
-                loss_by_place(logits, TGT[:, 1:]).mean()
-            ),
-            "the loss is summed; its mean over the words is wanted (section 9.1)": (
-                book_loss(logits, TGT[:, 1:]) * (TGT[:, 1:] != PAD_ID).sum()
-            ),
-        }
-    looks = [
-        f"Look at this: {hint}"
-        for hint, value in wrongly.items()
-        if abs(value.item() - number) < 1e-4
-    ]
+        logits = Watched()(SRC, TGT[:, :-1])
+        looks = [
+            f"Look at this: {hint}"
+            for hint, value in LOSSES.items()
+            if abs(value(logits).item() - number) < 1e-4
+        ]
     raise Wrong(
         "train_step gives another loss than loss(model(src, tgt[:, :-1]), tgt[:, 1:])",
         *looks, tgt=TGT, expected=f"{right:.3f}", you_gave=f"{number:.3f}",
     )  # fmt: skip
+
+
+LOSSES: dict[str, Callable[[Tensor], Tensor]] = {  # known mistakes
+    "the labels are what the model has read; they are one word further, tgt[:, 1:] "
+    "(section 9.1)": lambda logits: book_loss(logits, TGT[:, :-1]),
+    "padding counts as a word in the loss (section 9.2)": (
+        lambda logits: loss_by_place(logits, TGT[:, 1:]).mean()
+    ),
+    "the loss of the step is summed; its mean over the words is wanted (section 9.1)": (
+        lambda logits: book_loss(logits, TGT[:, 1:]) * (TGT[:, 1:] != PAD_ID).sum()
+    ),
+}
 
 
 class Backwards(nn.Module):
@@ -156,9 +157,6 @@ def backwards(words: list[int]) -> list[int]:
 def ask_greedy_decode(mine: Mine) -> str:
     yours = mine.get("greedy_decode", "model", "src", "max_len")
 
-    def right(src: Tensor, max_len: int) -> list[list[int]]:
-        return [[*backwards(words), EOS_ID][:max_len] for words in src.tolist()]
-
     def greedy_decode(src: Tensor, max_len: int) -> list[list[int]]:
         got = mine.call("greedy_decode", yours, Backwards(max_len), src, max_len)
         if not isinstance(got, Tensor) or got.dim() != 2 or len(got) != len(src):
@@ -180,16 +178,11 @@ def ask_greedy_decode(mine: Mine) -> str:
             "it says the right words, but the <eos> behind them is missing", look,
             src=inputs[0][0], max_len=6, expected=[[*words, EOS_ID]], you_gave=[first],
         )  # fmt: skip
-    return compared("greedy_decode", right, greedy_decode, inputs, MISTAKES | {
-        "it stops as soon as one sentence is done; wait until each has its <eos> (section 10.1)": (
-            lambda src, max_len: [row[: 1 + min(map(len, map(backwards, src.tolist())))]
-                                  for row in right(src, max_len)]
-        ),
-        "it stops a word too late: max_len counts all words that are written": lambda src, n: (
-            [[*row, Backwards.LOST][: n + 1] if len(row) == n and row[-1] != EOS_ID else row
-             for row in right(src, n + 1)]
-        ),
-    })  # fmt: skip
+    return compared("greedy_decode", _right, greedy_decode, inputs, DECODINGS)
+
+
+def _right(src: Tensor, max_len: int) -> list[list[int]]:
+    return [[*backwards(words), EOS_ID][:max_len] for words in src.tolist()]
 
 
 def _until_eos(row: list[int]) -> list[int]:
@@ -201,12 +194,21 @@ def _lost(src: Tensor, max_len: int) -> list[list[int]]:
     return [[words[0], *[Backwards.LOST] * (max_len - 1)] for words in map(backwards, src.tolist())]
 
 
-MISTAKES: dict[str, Callable] = {
+def _stopped_with_the_first(src: Tensor, max_len: int) -> list[list[int]]:
+    n_words = min(len(backwards(words)) for words in src.tolist())
+    return [row[: n_words + 1] for row in _right(src, max_len)]
+
+
+DECODINGS: dict[str, Callable[[Tensor, int], list[list[int]]]] = {  # known mistakes
     "<bos> is still in front; leave it out of what you return (section 10.1)": (
-        lambda src, max_len: [
-            [BOS_ID, *backwards(words), EOS_ID][: max_len + 1] for words in src.tolist()
-        ]
+        lambda src, max_len: [[BOS_ID, *row][: max_len + 1] for row in _right(src, max_len)]
     ),
     "after the first word the model has lost the thread; each step gives it <bos> and all that is "
     "written so far (section 10.1)": _lost,
+    "it stops as soon as one sentence is done; wait until each has its <eos> (section 10.1)": (
+        _stopped_with_the_first
+    ),
+    "it stops a word too late: max_len counts all words that are written (section 10.1)": (
+        lambda src, max_len: _right(src, max_len + 1)
+    ),
 }
