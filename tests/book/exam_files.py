@@ -413,7 +413,8 @@ WRONG_FILES = {
         "changes its argument x",
     ),
     "norm of the answer": WrongFile(
-        SUM_3, "y + self.norm_3(self.feed_forward(y))", DECODER, "at the feed-forward"
+        SUM_3, "y + self.norm_3(self.feed_forward(y))", DECODER,
+        "at the feed-forward network the norm is taken of the answer",
     ),
     "memory looks at y": WrongFile(
         SUM_2, SUM_2.replace("(y, memory,", "(memory, y,"), DECODER, "y asks and comes first"
@@ -622,32 +623,27 @@ WRONG_FILES = {
     ),
 }  # fmt: skip
 NORM_TWICE = ("self.norm_2(x + self", "self.norm_1(x + self")
+OF_LAYERS = {"Transformer", *(f"Transformer, {x}" for x in ("the future", "the source", "padding"))}
+OF_LAYERS |= {"Transformer, the numbers"}
 WAITING = {  # what is wrong, the edits, and who waits for it, though a mistake of its own is there
     "no √d_k in the heads": (
         HEADS,
         (("attention(q, k, v, mask)", "attention(q * 2, k, v, mask)"), NORM_TWICE),
-        (ENCODER, DECODER, "Transformer, the numbers"),
+        {ENCODER, DECODER, *OF_LAYERS},
     ),
     "one size of heads": (
         HEADS,
         (("self.n_heads = n_heads", "self.n_heads = 2"), NORM_TWICE),
-        (ENCODER, DECODER, "Transformer, the numbers"),
+        {ENCODER, DECODER, *OF_LAYERS},
     ),
-    "one norm twice": (
-        ENCODER,
-        (NORM_TWICE, (" * math.sqrt(self.d_model)", "")),
-        ("Transformer, the numbers",),
-    ),
+    "one norm twice": (ENCODER, (NORM_TWICE, (SCALE, "")), OF_LAYERS),
     "the mask of the encoder": (
-        ENCODER,
-        (("self_attention(x, x, mask)", "self_attention(x, x)"),),
-        ("Transformer, the numbers",),
+        ENCODER, (("self_attention(x, x, mask)", "self_attention(x, x)"),), OF_LAYERS
     ),
     "one layer n times": (
         "Transformer",
-        ((LIST, "nn.ModuleList([EncoderLayer(*sizes)] * n_layers)"),
-         (" * math.sqrt(self.d_model)", "")),
-        ("Transformer, the numbers",),
+        ((LIST, "nn.ModuleList([EncoderLayer(*sizes)] * n_layers)"), (SCALE, "")),
+        OF_LAYERS - {"Transformer"},
     ),
 }  # fmt: skip
 OVER = (
