@@ -29,6 +29,14 @@ def edited(source: str, *edits: tuple[str, str]) -> str:
     return source
 
 
+BY_HEAD = """\
+    def book_names(self):
+        def of_all_heads(name):
+            parts = [getattr(head, name) for head in self.heads]
+            return torch.cat([p.weight for p in parts]), torch.cat([p.bias for p in parts])
+
+        return {name: of_all_heads(name) for name in ("W_q", "W_k", "W_v")}
+"""
 FROM_THE_EVENING = (
     ("def positions(T):  # (T, d_model)", "def positions(T, d_model):"),
     ("def __init__(self, n_words):\n", "def __init__(self, n_words, d_model):\n"),
@@ -54,16 +62,8 @@ FROM_THE_EVENING = (
     ("Embedding(len(french))", "Embedding(tgt_vocab, d_model)"),
     ("len(french), bias", "tgt_vocab, bias"),
     ("(src != PAD)[:, None]", "padding_mask(src)"),
-    ("        return self.W_o(torch.cat(answers, dim=-1))\n", """\
-        return self.W_o(torch.cat(answers, dim=-1))
-
-    def book_names(self):
-        def of_all_heads(name):
-            parts = [getattr(head, name) for head in self.heads]
-            return torch.cat([p.weight for p in parts]), torch.cat([p.bias for p in parts])
-
-        return {name: of_all_heads(name) for name in ("W_q", "W_k", "W_v")}
-"""),
+    ("        return self.W_o(torch.cat(answers, dim=-1))\n",
+     "        return self.W_o(torch.cat(answers, dim=-1))\n\n" + BY_HEAD),
 )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from tests.book.exam_files import (
+    BY_HEAD,
     LAST_NORMS,
     OVER,
     PAGE,
@@ -41,6 +42,7 @@ from transformer_book.exam.reader import WITH_YOUR_WEIGHTS
 from transformer_book.exam.report import Result
 from transformer_book.exam.runner import PATIENCE, exam, examine, parts_named
 from transformer_book.exam.training_questions import DECODINGS, LOSSES
+from transformer_book.exam.weights import NAMES
 from transformer_book.exam.worker import load
 from transformer_book.experiments.translator import SENTENCES
 
@@ -397,21 +399,23 @@ def test_a_file_that_ends_the_process_or_does_not_run_is_told(tmp_path, capsys):
 
 FORGED = r"""
 import os
-for name in os.listdir("/dev/fd"):
-    for line in (b'{"part": "positions", "mark": "\xe2\x9c\x93", "text": ""}\n', b"3\n", b"\xff{"):
-        try:
-            os.write(int(name), line)
-        except OSError:
-            pass
+
+def forge():
+    for name in os.listdir("/dev/fd"):
+        for line in (b'{"part": "positions", "mark": "x", "text": ""}\n', b"3\n", b"\xff{"):
+            try:
+                os.write(int(name), line)
+            except OSError:
+                pass
 """
 
 
 @pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="the file finds the pipe there")
-def test_a_file_that_writes_marks_of_its_own_is_not_believed(tmp_path, capsys):
-    source = FORGED + "def positions(T, d_model): return 1\n"
-    (result,) = examine(_written(source, tmp_path), parts_named("positions"))
-    assert result.mark == "✗"
-    assert capsys.readouterr().err == ""
+def test_a_file_that_writes_marks_of_its_own_is_not_believed(tmp_path):
+    head = "def positions(T, d_model):\n"
+    source = FORGED + edited(solution(), (head, f"{head}    forge()\n"))
+    results = examine(_written(source, tmp_path), parts_named("positions"))
+    assert [r.mark for r in results] == ["✓"]
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
@@ -535,6 +539,20 @@ def test_the_pages_table_names_what_the_exam_asks_for():
     exec(solution(), names)
     for name, arguments in rows:
         assert str(inspect.signature(names[name])) == f"({arguments})"
+
+
+def test_the_pages_table_names_the_weights_that_are_copied():
+    table = TEXT.partition("| in | it looks for |")[2].partition("\n\n")[0]
+    classes = set(re.findall(r"\*\*(\w+)\*\*", table))
+    assert classes == {"MultiHeadAttention", "EncoderLayer", "DecoderLayer", "Transformer"}
+    names = set(re.findall(r"`(\w+)`", table))
+    assert names == NAMES - {"weight", "bias"}
+    assert BY_HEAD in TEXT
+
+
+def test_the_page_names_the_options_of_the_command():
+    for option in ("--only", "--no-training", "--patience"):
+        assert f"`{option}" in TEXT
 
 
 def test_the_page_begins_empty_and_ends_right():

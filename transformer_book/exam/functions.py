@@ -34,7 +34,7 @@ def ask_attention(mine: Mine) -> str:
     without_mask = [
         (*first, None),
         (*three(T=1, S=2, d_k=5, d_v=1), None),
-        (one.view(1, 2, 2), two.view(1, 4, 2)[:, :3], torch.tensor([[[1.0], [0], [0]]]), None),
+        (one.view(1, 2, 2), two.view(1, 4, 2), one.view(1, 4, 1), None),
         (*three(T=2, S=3, d_k=4, d_v=2), None),
         (*three(2, 3, T=4, S=6, d_k=9, d_v=5), None),
     ]

@@ -131,7 +131,8 @@ def seconds_for(name: str, patience: float) -> float | None:
 
 def _read(pipe: IO[bytes], key: bytes, messages: "queue.Queue[Message | None]") -> None:
     """What begins with the key; None where the pipe ends."""
-    for line in pipe:
-        if line.startswith(key):
-            messages.put(json.loads(line[len(key) :]))
+    with pipe:
+        for line in pipe:
+            if line.startswith(key):
+                messages.put(json.loads(line[len(key) :]))
     messages.put(None)
