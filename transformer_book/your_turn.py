@@ -4,7 +4,7 @@ import dis
 import inspect
 import math
 import traceback
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -58,21 +58,24 @@ class YourTurn:
                 raise ValueError(f"mistakes must differ from right somewhere, got {said!r}")
 
     def __call__(self, attempt: Callable) -> None:
+        print(*self.report(attempt), sep="\n")
+
+    def report(self, attempt: Callable) -> list[str]:
+        """The lines that a call prints."""
         if self._is_unwritten(attempt):
-            print(
-                f"○ {self.label}: not written yet. Put your lines where the dots are; run it again."
-            )
-        elif found := self._first_difference(attempt):
-            given, difference = found
-            print(f"✗ {self.label}: not right yet. The smallest input that shows it:")
-            names = _names(attempt, len(given))
-            for name, value in zip(names, given, strict=True):
-                _print_value(name, value)
-            _print_value("expected", difference.expected)
-            difference.print()
-            self._name_the_mistake(attempt)
-        else:
-            print(f"✓ {self.label}: right on {len(self.inputs)} inputs")
+            line = "not written yet. Put your lines where the dots are; run it again."
+            return [f"○ {self.label}: {line}"]
+        if not (first := self._first_difference(attempt)):
+            return [f"✓ {self.label}: right on {len(self.inputs)} inputs"]
+        arguments, difference = first
+        names = _names(attempt, len(arguments))
+        return [
+            f"✗ {self.label}: not right yet. The smallest input that shows it:",
+            *map(_line, names, arguments),
+            _line("expected", difference.expected),
+            *difference.lines(),
+            *self._known_mistakes(attempt),
+        ]
 
     def use(self, yours: Callable, solution: Callable, *, trained: bool = True) -> Callable:
         """What later cells run with: ``yours`` if it is right, else ``solution``; prints which.
@@ -130,13 +133,13 @@ class YourTurn:
             return f"right, but it makes a tensor of {n_numbers} numbers: {most} are enough"
         return ""
 
-    def _name_the_mistake(self, attempt: Callable) -> None:
+    def _known_mistakes(self, attempt: Callable) -> Iterator[str]:
         for hint, wrong in self.mistakes.items():
             check = YourTurn(
                 self.label, wrong, self.inputs, tolerance=self.tolerance, in_place=True
             )
             if all(check._difference(attempt, given) is None for given in self.inputs):
-                print(f"{INDENT}hint: {hint}")
+                yield f"{INDENT}hint: {hint}"
 
 
 class Question:
@@ -182,11 +185,10 @@ class _Difference:
         self.expected, self.got, self.why, self.error = expected, got, why, error
         self.returned_something = not error and got is not None and got is not ...
 
-    def print(self) -> None:
+    def lines(self) -> list[str]:
         if self.error:
-            return print(f"{INDENT}your code stopped: {self.error}")
-        _print_value("you gave", self.got)
-        return print(f"{INDENT}{self.why}")
+            return [f"{INDENT}your code stopped: {self.error}"]
+        return [_line("you gave", self.got), f"{INDENT}{self.why}"]
 
 
 def is_empty(function: Callable) -> bool:
@@ -225,9 +227,9 @@ def _names(function: Callable, n: int) -> list[str]:
     return names + [f"argument {i + 1}" for i in range(len(names), n)]
 
 
-def _print_value(name: str, value: Any) -> None:
+def _line(name: str, value: Any) -> str:
     shape = f"   shape {tuple(value.shape)}" if isinstance(value, Tensor) else ""
-    print(f"{INDENT}{name}: {_short(value)}{shape}")
+    return f"{INDENT}{name}: {_short(value)}{shape}"
 
 
 def _short(value: Any) -> Any:

@@ -1,7 +1,7 @@
 """Files that sit the exam: right ones in several styles, and wrong ones with what is said of them.
 
 The wrong ones are edits of the page's solution: name -> (what is there, what is put in its place,
-the first part that is wrong, a piece of what it is told).
+the first part that is wrong, a piece of what it is told, further edits).
 """
 
 from typing import NamedTuple
@@ -29,6 +29,14 @@ def edited(source: str, *edits: tuple[str, str]) -> str:
     return source
 
 
+BY_HEAD = """\
+    def book_names(self):
+        def of_all_heads(name):
+            parts = [getattr(head, name) for head in self.heads]
+            return torch.cat([p.weight for p in parts]), torch.cat([p.bias for p in parts])
+
+        return {name: of_all_heads(name) for name in ("W_q", "W_k", "W_v")}
+"""
 FROM_THE_EVENING = (
     ("def positions(T):  # (T, d_model)", "def positions(T, d_model):"),
     ("def __init__(self, n_words):\n", "def __init__(self, n_words, d_model):\n"),
@@ -54,6 +62,8 @@ FROM_THE_EVENING = (
     ("Embedding(len(french))", "Embedding(tgt_vocab, d_model)"),
     ("len(french), bias", "tgt_vocab, bias"),
     ("(src != PAD)[:, None]", "padding_mask(src)"),
+    ("        return self.W_o(torch.cat(answers, dim=-1))\n",
+     "        return self.W_o(torch.cat(answers, dim=-1))\n\n" + BY_HEAD),
 )  # fmt: skip
 
 
@@ -88,6 +98,10 @@ class MultiHeadAttention(nn.Module):
         scores = torch.einsum("bthe,bshe->bhts", q, k) / math.sqrt(d // self.h)
         scores = scores if mask is None else scores.masked_fill(~mask, -1e9)
         return self.out(torch.einsum("bhts,bshe->bthe", scores.softmax(-1), v).flatten(2))
+
+    def book_names(self):
+        q, k, v = zip(self.qkv.weight.chunk(3), self.qkv.bias.chunk(3))
+        return {"W_q": q, "W_k": k, "W_v": v, "W_o": self.out}
 """
 BARE = """
 def table(*shape):
@@ -107,6 +121,9 @@ class MultiHeadAttention(nn.Module):
         answers = attention(cut(x @ self.q), cut(memory @ self.k), cut(memory @ self.v), mask)
         return answers.transpose(1, 2).reshape(x.shape) @ self.o
 
+    def book_names(self):
+        return {"W_q": self.q.T, "W_k": self.k.T, "W_v": self.v.T, "W_o": self.o.T}
+
 
 class Norm(nn.Module):
     def __init__(self, d_model):
@@ -117,6 +134,9 @@ class Norm(nn.Module):
     def forward(self, x):
         x = x - x.mean(dim=-1, keepdim=True)
         return self.gamma * x / (x.square().mean(dim=-1, keepdim=True) + 1e-5).sqrt() + self.beta
+
+    def book_names(self):
+        return {"weight": self.gamma, "bias": self.beta}
 """
 PRE = (
     ("        x = self.norm_1(x + self.self_attention(x, x, mask))\n", """\
@@ -137,14 +157,14 @@ PRE = (
 )  # fmt: skip
 LAST_NORMS = (
     ("        self.output = nn.Linear(d_model, tgt_vocab)\n", """\
-        self.last_of_decoder, self.last_of_encoder = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
+        self.decoder_norm, self.encoder_norm = nn.LayerNorm(d_model), nn.LayerNorm(d_model)
         self.output = nn.Linear(d_model, tgt_vocab, bias=False)
         self.output.weight = self.tgt_embedding.rows.weight
 """),
     ("        for layer in self.decoder:", """\
-        memory = self.last_of_encoder(memory)
+        memory = self.encoder_norm(memory)
         for layer in self.decoder:"""),
-    ("self.output(y)", "self.output(self.last_of_decoder(y))"),
+    ("self.output(y)", "self.output(self.decoder_norm(y))"),
 )  # fmt: skip
 
 
@@ -176,12 +196,17 @@ class WrongFile(NamedTuple):
     old: str
     new: str
     part: str  # the first that is wrong
-    said: str  # a piece of what is said of it
+    text: str  # a piece of what it is told: of the one hint that comes, where one does
+    also: tuple[tuple[str, str], ...] = ()  # further edits, before that one
 
 
 ROOT_D = " / math.sqrt(q.size(-1))"
 FILL = "masked_fill(~mask, -math.inf)"
 SPLIT = "x.unflatten(-1, (self.n_heads, -1)).transpose(1, 2)"
+CALL = "attention(q, k, v, mask)"
+SOFTMAX = (
+    "(q @ k.mT / math.sqrt(q.size(-1)) - (0 if mask is None else 1e9 * ~mask)).softmax({}) @ v"
+)
 JOIN = "answers.transpose(1, 2).flatten(2)"
 HEADS, ENCODER, DECODER = "MultiHeadAttention", "EncoderLayer", "DecoderLayer"
 SUM_1 = "self.norm_1(x + self.self_attention(x, x, mask))"
@@ -189,6 +214,12 @@ SUM_2 = "self.norm_2(y + self.cross_attention(y, memory, src_mask))"
 SUM_3 = "self.norm_3(y + self.feed_forward(y))"
 LIST = "nn.ModuleList(EncoderLayer(*sizes) for _ in range(n_layers))"
 NORM = "self.norm_1, self.norm_2 = nn.LayerNorm(d_model), nn.LayerNorm(d_model)\n"
+SCALE = "* math.sqrt(self.d_model)"
+SCALE_IF = "* (math.sqrt(self.d_model) if {} else 1)"
+MARKED = (("self.output =", "self.src_embedding.is_target = False\n        "
+           "self.tgt_embedding.is_target = True\n        self.output ="),)  # fmt: skip
+WITH_ROOT = (("self.output =", "self.root = math.sqrt(d_model)\n        self.output ="),)
+BY_PLACE = "F.cross_entropy(logits.transpose(1, 2), labels, ignore_index=0, reduction='none')"
 LOSS = "F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=0)"
 WORDS_ON_AXIS_1 = "cross_entropy wants the words on axis 1: flatten both, or logits.transpose"
 WRONG_FILES = {
@@ -220,14 +251,27 @@ WRONG_FILES = {
         "attention",
         "it changes q itself",
     ),
+    "multiplied by the root": WrongFile(
+        ROOT_D, " * math.sqrt(q.size(-1))", "attention", "multiplied by √d_k; divide"
+    ),
+    "softmax over axis 1": WrongFile("softmax(dim=-1)", "softmax(dim=1)", "attention", "dim=1"),
+    "hidden keys score -20": WrongFile(
+        FILL, FILL.replace("-math.inf", "-20.0"), "attention", "numbers differ"
+    ),
     "attention for one size": WrongFile(
-        ROOT_D, " / 2", "attention", "shape (1, 5)"
+        ROOT_D, " / 2", "attention", "shape (1, 2, 2)"
     ),
     "attention stops": WrongFile(
         "k.transpose(-2, -1)", "k.transpose(1, 2)", "attention", "your code stopped"
     ),
     "the past hidden": WrongFile(".tril()", ".triu()", "causal_mask", "shows the future"),
     "itself hidden": WrongFile(".tril()", ".tril(-1)", "causal_mask", "the diagonal is True"),
+    "the future is True": WrongFile(
+        "bool).tril()", "bool).triu(1)", "causal_mask", "says where it may not"
+    ),
+    "no past, no future": WrongFile(
+        "bool).tril()", "bool)", "causal_mask", "it hides nothing, not even the future"
+    ),
     "additive mask": WrongFile(
         "torch.ones(T, T, dtype=torch.bool).tril()",
         "torch.full((T, T), -math.inf).triu(1)",
@@ -238,6 +282,9 @@ WRONG_FILES = {
         "tokens != 0", "tokens == 0", "padding_mask", "says where there is none"
     ),
     "eos is padding": WrongFile("tokens != 0", "tokens > 2", "padding_mask", "only 0 is padding"),
+    "padding is not hidden": WrongFile(
+        "tokens != 0", "tokens > -1", "padding_mask", "it hides nothing, not even padding"
+    ),
     "mask (B, S)": WrongFile("[:, None, None]", "", "padding_mask", "Give it an axis between"),
     "sines, then cosines": WrongFile(
         "torch.stack([angles.sin(), angles.cos()], dim=-1).flatten(1)",
@@ -248,6 +295,15 @@ WRONG_FILES = {
     "first place 1": WrongFile(
         "torch.arange(T)[", "(torch.arange(T) + 1)[", "positions", "number 0"
     ),
+    "cosines first": WrongFile(
+        "[angles.sin(), angles.cos()]", "[angles.cos(), angles.sin()]", "positions",
+        "begins with the sine",
+    ),
+    "twice the exponent": WrongFile("(-torch.", "(-2 * torch.", "positions", "yours is 4i"),
+    "half the exponent": WrongFile("(-torch.", "(-0.5 * torch.", "positions", "yours is i /"),
+    "positions for short sentences": WrongFile(
+        "torch.arange(T)[", "torch.arange(T).clamp(max=20)[", "positions", "numbers differ"
+    ),
     "other arguments": WrongFile(
         "def positions(T, d_model):", "def positions(T):\n    d_model = 8", "positions",
         "the exam calls positions(T, d_model)",
@@ -257,7 +313,41 @@ WRONG_FILES = {
         "the first argument is T",
     ),
     "heads by view": WrongFile(
-        SPLIT, "x.view(len(x), self.n_heads, x.size(1), -1)", HEADS, "which mixes up places"
+        SPLIT, "x.view(len(x), self.n_heads, x.size(1), -1)", HEADS, "by a view straight to"
+    ),
+    "heads by view there and back": WrongFile(
+        SPLIT, "x.view(len(x), self.n_heads, x.size(1), -1)", HEADS,
+        "here both where the rows are cut", also=((JOIN, "answers.reshape(x.shape)"),),
+    ),
+    "heads without the root": WrongFile(
+        CALL, CALL.replace("(q,", "(q * math.sqrt(q.size(-1)),"), HEADS, "not divided by √d_k"
+    ),
+    "heads with √d_model": WrongFile(
+        CALL, CALL.replace("(q,", "(q / math.sqrt(self.n_heads),"), HEADS, "the width of one head"
+    ),
+    "heads with d_k": WrongFile(
+        CALL, CALL.replace("(q,", "(q / math.sqrt(q.size(-1)),"), HEADS, "not by d_k itself"
+    ),
+    "heads with a softmax over queries": WrongFile(
+        CALL, SOFTMAX.format(-2), HEADS, "the softmax runs over the queries; it should"
+    ),
+    "heads with a softmax over axis 1": WrongFile(
+        CALL, SOFTMAX.format(1), HEADS, "softmax(dim=1) runs over the heads"
+    ),
+    "heads exchanged with their width": WrongFile(
+        "self.n_heads = n_heads", "self.n_heads = d_model // n_heads", HEADS,
+        "there should be n_heads of them",
+    ),
+    "heads with dropout left on": WrongFile(
+        "return self.W_o(", "return F.dropout(", HEADS, "stop at model.eval()"
+    ),
+    "heads turn the mask round": WrongFile(
+        CALL, "attention(q, k, v, None if mask is None else ~mask)", HEADS,
+        "yours hides those places",
+    ),
+    "memory asks for as many": WrongFile(
+        "self.split(self.W_q(x))", "self.split(self.W_q(memory[:, : x.size(1)]))", HEADS,
+        "its answer did not move",
     ),
     "heads joined by reshape": WrongFile(
         JOIN, "answers.reshape(x.shape)", HEADS, "transpose(1, 2) comes before the reshape"
@@ -279,6 +369,32 @@ WRONG_FILES = {
     "no residual": WrongFile(
         SUM_1, SUM_1.replace("x + ", ""), ENCODER, "around self-attention the plus sign is missing"
     ),
+    "the normed rows are added": WrongFile(
+        SUM_1, "self.norm_1(x) + self.self_attention(*[self.norm_1(x)] * 2, mask)", ENCODER,
+        "at self-attention you add the normed rows",
+    ),
+    "a norm is not used": WrongFile(
+        SUM_1, "x + self.self_attention(x, x, mask)", ENCODER, "the norm is made, but not used"
+    ),
+    "a norm beside": WrongFile(
+        SUM_1, "self.norm_1(x) + self.self_attention(x, x, mask)", ENCODER,
+        "the sub-layer does not get it",
+    ),
+    "self-attention left out": WrongFile(SUM_1, "self.norm_1(x)", ENCODER, "called, with x"),
+    "the encoder's mask left out": WrongFile(
+        "self_attention(x, x, mask)", "self_attention(x, x)", ENCODER, "Does the mask go on"
+    ),
+    "norms over places and features": WrongFile(
+        "nn.LayerNorm(d_model)", "OverAll(d_model)", ENCODER, "over places and features at once"
+    ),
+    "norms by n - 1": WrongFile(
+        "nn.LayerNorm(d_model)", "Sample(d_model)", ENCODER, "divides by d_model - 1"
+    ),
+    "norms keep the mean": WrongFile(
+        "nn.LayerNorm(d_model)", "Rms(d_model)", ENCODER, "does not take the mean away"
+    ),
+    "GELU": WrongFile("self.W_1(x).relu()", "F.gelu(self.W_1(x))", ENCODER, "GELU stands"),
+    "tanh": WrongFile(".relu()", ".tanh()", ENCODER, "tanh stands"),
     "norms over places": WrongFile(
         "nn.LayerNorm(d_model)", "Over(d_model)", ENCODER, "the norm runs over the places"
     ),
@@ -289,7 +405,7 @@ WRONG_FILES = {
         NORM, NORM.replace("self.norm_1, self.norm_2 =", "self.norm_1 = self.norm_2 =").replace(
             ", nn.LayerNorm(d_model)", ""
         ),
-        ENCODER, "it should have 2 norms, and I find 1",
+        ENCODER, "norm_1 and norm_2 are one and the same",
     ),
     "no ReLU": WrongFile(".relu()", "", ENCODER, "nothing bends"),
     "x is changed": WrongFile(
@@ -297,7 +413,8 @@ WRONG_FILES = {
         "changes its argument x",
     ),
     "norm of the answer": WrongFile(
-        SUM_3, "y + self.norm_3(self.feed_forward(y))", DECODER, "at the feed-forward"
+        SUM_3, "y + self.norm_3(self.feed_forward(y))", DECODER,
+        "at the feed-forward network the norm is taken of the answer",
     ),
     "memory looks at y": WrongFile(
         SUM_2, SUM_2.replace("(y, memory,", "(memory, y,"), DECODER, "y asks and comes first"
@@ -315,7 +432,8 @@ WRONG_FILES = {
     ),
     "the same heads twice": WrongFile(
         "self.cross_attention = MultiHeadAttention(d_model, n_heads)",
-        "self.cross_attention = self.self_attention", DECODER, "I find 1",
+        "self.cross_attention = self.self_attention", DECODER,
+        "self_attention and cross_attention are one and the same",
     ),
     "plain list": WrongFile(
         LIST, LIST.replace("nn.ModuleList(", "[").replace("n_layers))", "n_layers)]"),
@@ -324,6 +442,23 @@ WRONG_FILES = {
     "one layer n times": WrongFile(
         LIST, "nn.ModuleList([EncoderLayer(*sizes)] * n_layers)", "Transformer",
         "of 2 EncoderLayers there is only 1",
+    ),
+    "twice as many layers": WrongFile(
+        LIST, LIST.replace("range(n_layers)", "range(2 * n_layers)"), "Transformer",
+        "n_layers is 2, and there are 4 EncoderLayers",
+    ),
+    "a layer less": WrongFile(
+        LIST.replace("Encoder", "Decoder"),
+        LIST.replace("Encoder", "Decoder").replace("range(n_layers)", "range(n_layers - 1)"),
+        "Transformer", "n_layers is 2, and there are 1 DecoderLayers",
+    ),
+    "padding mask of three axes": WrongFile(
+        "[:, None, None]", "[:, None]", "Transformer",
+        "your padding_mask has 3 axes, and your heads take masks of 4",
+    ),
+    "log-probabilities": WrongFile(
+        "self.output(y)", "self.output(y).log_softmax(dim=-1)", "Transformer",
+        "these are log-probabilities",
     ),
     "dropout left on": WrongFile(
         "self.output(y)", "self.output(F.dropout(y, 0.1))", "Transformer", "stop at model.eval()"
@@ -340,7 +475,30 @@ WRONG_FILES = {
     ),
     "source without positions": WrongFile(
         "memory, y = self.src_embedding(src)", "memory, y = self.src_embedding.rows(src)",
-        "Transformer, the source", "Are the positions added to the source?",
+        "Transformer, the source", "the encoder gets the bare rows of its words",
+    ),
+    "target without positions": WrongFile(
+        "memory, y = self.src_embedding(src), self.tgt_embedding(tgt)",
+        "memory, y = self.src_embedding(src), self.tgt_embedding.rows(tgt) * self.root",
+        "Transformer, the numbers", "the words of the target have no positions", also=WITH_ROOT,
+    ),
+    "source without its positions": WrongFile(
+        "memory, y = self.src_embedding(src), ",
+        "memory, y = self.src_embedding.rows(src) * self.root, ",
+        "Transformer, the source", "the words of the source have no positions", also=WITH_ROOT,
+    ),
+    "no positions": WrongFile(
+        "return x + positions(ids.size(1), self.d_model)", "return x", "Transformer, the source",
+        "no word has its position",
+    ),
+    "bare target": WrongFile(
+        "self.tgt_embedding(tgt)", "self.tgt_embedding.rows(tgt)", "Transformer, the numbers",
+        "the decoder gets the bare rows of its words",
+    ),
+    "bare memory": WrongFile(
+        "            memory = layer(memory, src_mask)\n",
+        "            layer(memory, src_mask)\n        memory = self.src_embedding.rows(src)\n",
+        "Transformer, the source", "the decoder looks at the bare rows of the source",
     ),
     "encoder sees padding": WrongFile(
         "memory = layer(memory, src_mask)", "memory = layer(memory, src_mask | True)",
@@ -349,6 +507,28 @@ WRONG_FILES = {
     "sentences meet": WrongFile(
         "self.output(y)", "self.output(y + y.mean(dim=0))", "Transformer, padding",
         "a sentence gets other logits in a batch",
+    ),
+    "no √d_model for the source": WrongFile(
+        SCALE, SCALE_IF.format("self.is_target"), "Transformer, the numbers",
+        "the rows of the source are not multiplied", also=MARKED,
+    ),
+    "no √d_model for the target": WrongFile(
+        SCALE, SCALE_IF.format("not self.is_target"), "Transformer, the numbers",
+        "the rows of the target are not multiplied", also=MARKED,
+    ),
+    "divided by √d_model": WrongFile(
+        SCALE, SCALE.replace("*", "/"), "Transformer, the numbers", "divided by √d_model; multiply"
+    ),
+    "d_model for its root": WrongFile(
+        SCALE, "* self.d_model", "Transformer, the numbers", "multiplied by d_model; its root"
+    ),
+    "encoder's last norm not used": WrongFile(
+        "memory = self.encoder_norm(memory)", "", "Transformer, the numbers",
+        "the last norm of the encoder is not used", also=(*PRE, *LAST_NORMS),
+    ),
+    "decoder's last norm not used": WrongFile(
+        "self.output(self.decoder_norm(y))", "self.output(y)", "Transformer, the numbers",
+        "the last norm of the decoder is not used", also=(*PRE, *LAST_NORMS),
     ),
     "no √d_model": WrongFile(
         " * math.sqrt(self.d_model)", "", "Transformer, the numbers", "not multiplied by √d_model"
@@ -385,7 +565,23 @@ WRONG_FILES = {
     "loss summed": WrongFile(
         LOSS, LOSS.replace("=0)", "=0, reduction='sum')"), "loss", "the sum over the words"
     ),
+    "padding counts in the division": WrongFile(
+        LOSS, f"{BY_PLACE}.mean()", "loss", "counted when you divide"
+    ),
+    "each sentence counts alike": WrongFile(
+        LOSS, f"({BY_PLACE}.sum(1) / (labels != 0).sum(1)).mean()", "loss",
+        "each sentence counts alike",
+    ),
+    "two softmaxes": WrongFile(
+        LOSS, LOSS.replace("logits.", "logits.softmax(-1)."), "loss", "two softmaxes"
+    ),
+    "the sign": WrongFile(LOSS, f"-{LOSS}", "loss", "the sign is the wrong way round"),
     "loss without gradient": WrongFile(LOSS, f"{LOSS}.detach()", "loss", "no gradient can flow"),
+    "loss of the step summed": WrongFile(
+        "loss(model(src, tgt[:, :-1]), tgt[:, 1:])",
+        "loss(model(src, tgt[:, :-1]), tgt[:, 1:]) * (tgt[:, 1:] != 0).sum()", "train_step",
+        "the loss of the step is summed",
+    ),
     "labels not moved": WrongFile(
         "loss(model(src, tgt[:, :-1]), tgt[:, 1:])", "loss(model(src, tgt[:, :-1]), tgt[:, :-1])",
         "train_step", "they are one word further",
@@ -416,6 +612,9 @@ WRONG_FILES = {
     "stops with the first": WrongFile(
         ".any(dim=1).all()", ".any(dim=1).any()", "greedy_decode", "as soon as one sentence is done"
     ),
+    "a word too many": WrongFile(
+        "range(max_len)", "range(max_len + 1)", "greedy_decode", "stops a word too late"
+    ),
     "does not stop": WrongFile(
         "for _ in range(max_len):", "while True:", "greedy_decode", "and max_len is 2"
     ),
@@ -424,36 +623,32 @@ WRONG_FILES = {
     ),
 }  # fmt: skip
 NORM_TWICE = ("self.norm_2(x + self", "self.norm_1(x + self")
+OF_LAYERS = {"Transformer", *(f"Transformer, {x}" for x in ("the future", "the source", "padding"))}
+OF_LAYERS |= {"Transformer, the numbers"}
 WAITING = {  # what is wrong, the edits, and who waits for it, though a mistake of its own is there
     "no √d_k in the heads": (
         HEADS,
         (("attention(q, k, v, mask)", "attention(q * 2, k, v, mask)"), NORM_TWICE),
-        (ENCODER, DECODER, "Transformer, the numbers"),
+        {ENCODER, DECODER, *OF_LAYERS},
     ),
     "one size of heads": (
         HEADS,
         (("self.n_heads = n_heads", "self.n_heads = 2"), NORM_TWICE),
-        (ENCODER, DECODER, "Transformer, the numbers"),
+        {ENCODER, DECODER, *OF_LAYERS},
     ),
-    "one norm twice": (
-        ENCODER,
-        (NORM_TWICE, (" * math.sqrt(self.d_model)", "")),
-        ("Transformer, the numbers",),
-    ),
+    "one norm twice": (ENCODER, (NORM_TWICE, (SCALE, "")), OF_LAYERS),
     "the mask of the encoder": (
-        ENCODER,
-        (("self_attention(x, x, mask)", "self_attention(x, x)"),),
-        ("Transformer, the numbers",),
+        ENCODER, (("self_attention(x, x, mask)", "self_attention(x, x)"),), OF_LAYERS
     ),
     "one layer n times": (
         "Transformer",
-        ((LIST, "nn.ModuleList([EncoderLayer(*sizes)] * n_layers)"),
-         (" * math.sqrt(self.d_model)", "")),
-        ("Transformer, the numbers",),
+        ((LIST, "nn.ModuleList([EncoderLayer(*sizes)] * n_layers)"), (SCALE, "")),
+        OF_LAYERS - {"Transformer"},
     ),
 }  # fmt: skip
-OVER = """
-class Bare(nn.LayerNorm):
+OVER = (
+    "class FeedForward(",
+    """class Bare(nn.LayerNorm):
     def forward(self, x):
         return F.layer_norm(x, x.shape[-1:])
 
@@ -465,4 +660,22 @@ class Over(nn.LayerNorm):
         return x * self.weight + self.bias
 
 
-class FeedForward("""
+class OverAll(nn.LayerNorm):
+    def forward(self, x):
+        normed = F.layer_norm(x, x.shape[1:])
+        return normed * self.weight + self.bias
+
+
+class Sample(nn.LayerNorm):
+    def forward(self, x):
+        x = (x - x.mean(dim=-1, keepdim=True)) / (x.var(dim=-1, keepdim=True) + 1e-5).sqrt()
+        return x * self.weight + self.bias
+
+
+class Rms(nn.LayerNorm):
+    def forward(self, x):
+        return F.rms_norm(x, x.shape[-1:], self.weight) + self.bias
+
+
+class FeedForward(""",
+)

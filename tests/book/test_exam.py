@@ -1,5 +1,6 @@
 """The exam: right files pass in any style, wrong ones are told what is wrong, all end."""
 
+import codecs
 import inspect
 import os
 import re
@@ -9,6 +10,8 @@ import pytest
 import torch
 
 from tests.book.exam_files import (
+    BY_HEAD,
+    LAST_NORMS,
     OVER,
     PAGE,
     PRE,
@@ -19,19 +22,33 @@ from tests.book.exam_files import (
     solution,
 )
 from tools.chapters import ROOT, code_cells
+from transformer.config import TransformerConfig
+from transformer.model import DecoderLayer, Transformer
 from transformer.multihead import MultiHeadAttention
+from transformer_book.exam import runner
 from transformer_book.exam.__main__ import main
-from transformer_book.exam.allowed import objection
-from transformer_book.exam.desk import load
-from transformer_book.exam.head_flaws import flawed_heads
-from transformer_book.exam.layouts import Linear
-from transformer_book.exam.marks import WITH_YOUR_WEIGHTS, Result, from_outside
+from transformer_book.exam.allowed import FINISHED, objection
+from transformer_book.exam.flaws import (
+    CHANGES,
+    HEADS,
+    SUMS,
+    WHERE,
+    flawed_heads,
+    model_flaws,
+)
+from transformer_book.exam.functions import AVERAGES, MASKS, OF_THE_LOSS, PADDING, PAST, POSITIONS
 from transformer_book.exam.parts import PARTS, answers
-from transformer_book.exam.sitting import PATIENCE, exam, parts_named, sit
+from transformer_book.exam.reader import WITH_YOUR_WEIGHTS
+from transformer_book.exam.report import Result
+from transformer_book.exam.runner import PATIENCE, exam, examine, parts_named
+from transformer_book.exam.training_questions import DECODINGS, LOSSES
+from transformer_book.exam.weights import NAMES
+from transformer_book.exam.worker import load
 from transformer_book.experiments.translator import SENTENCES
 
 RIGHT = right_files()
 WITHOUT_TRAINING = PARTS[:-1]
+NUMBERS = "Transformer, the numbers"
 NOTEBOOK = nbformat.read(PAGE, as_version=4)
 TEXT = "\n\n".join(cell.source for cell in NOTEBOOK.cells if cell.cell_type == "markdown")
 
@@ -58,30 +75,67 @@ def test_a_right_file_passes_in_any_style(name, tmp_path):
     assert said["DecoderLayer"].startswith(order)
 
 
-def test_weights_that_cannot_be_read_are_told_and_no_error(tmp_path):
-    source = edited(
-        solution(),
-        ("self.W_o = nn.Linear(d_model, d_model)",
-         "sizes = d_model // n_heads, d_model\n"
-         "        self.out = nn.ModuleList(nn.Linear(*sizes) for _ in range(n_heads))"),
-        ("return self.W_o(answers.transpose(1, 2).flatten(2))",
-         "return sum(out(answers[:, i]) for i, out in enumerate(self.out))"),
-    )  # fmt: skip
-    results = {r.part: r for r in asked(source, tmp_path)}
-    assert {r.mark for r in results.values()} == {"✓"}
-    told = {name for name, r in results.items() if from_outside("") in r.text}
-    layers = {"EncoderLayer", "DecoderLayer"}
-    assert told == {"MultiHeadAttention", "Transformer, the numbers"} | layers
+OUT_BY_HEAD = (
+    ("self.W_o = nn.Linear(d_model, d_model)",
+     "sizes = d_model // n_heads, d_model\n"
+     "        self.out = nn.ModuleList(nn.Linear(*sizes) for _ in range(n_heads))"),
+    ("return self.W_o(answers.transpose(1, 2).flatten(2))",
+     "return sum(out(answers[:, i]) for i, out in enumerate(self.out))"),
+)  # fmt: skip
+BARE = ("self.W_k = nn.Linear(d_model, d_model)", "self.W_k = nn.Parameter(torch.ones(d_model, 8))")
 
 
-def test_a_model_without_the_classes_for_its_layers_is_judged_from_outside(tmp_path):
+@pytest.mark.parametrize(
+    ("edits", "missing"),
+    [
+        (OUT_BY_HEAD, "an nn.Linear called W_o in your MultiHeadAttention"),
+        ((("W_k", "keys"),), "W_k in your MultiHeadAttention"),
+        ((("self.norm_1", "self.norm"),), "norm_1 in your EncoderLayer"),
+        (((".encoder", ".layers"),), "encoder in your Transformer"),
+    ],
+)
+def test_weights_without_the_tables_names_are_asked_for(edits, missing, tmp_path):
+    source = edited(solution(), *edits)
+    results = list(asked(source, tmp_path))
+    assert {r.mark for r in results} == {"✓", "○"}
+    texts = {r.text for r in results if r.mark == "○"}
+    assert {f"looks for {missing}. Name it so, or say in book_names" in text for text in texts}
+    assert not any("waits" in text for text in texts)
+    assert results[11].part == "Transformer, the numbers"
+    assert results[11].mark == "○"
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        ("{'Wq': self.W_q}", "names 'Wq', which is not in the table of the exam's page"),
+        ("[self.W_q]", "gives a list, and a dictionary is wanted"),
+        ("{'W_q': self.q}", "stopped with AttributeError"),
+        ("{'W_q': self.W_q.weight[:4]}", "W_q.weight has the shape (4, 8); (8, 8) is wanted"),
+    ],
+)
+def test_wrong_book_names_are_told(names, text, tmp_path):
+    method = f"    def book_names(self):\n        return {names}\n\n    def split(self, x)"
+    source = edited(solution(), ("    def split(self, x)", method))
+    (result,) = asked(source, tmp_path, parts_named("MultiHeadAttention"))
+    assert result.mark == "✗"
+    assert text in result.text
+
+
+def test_a_model_without_the_classes_for_its_layers_is_judged_all_the_same(tmp_path):
     source = solution()
     for name in ("EncoderLayer", "DecoderLayer"):
         source = source.replace(name, f"My{name}")
     results = {r.part: (r.mark, r.text) for r in asked(source, tmp_path)}
     assert results["EncoderLayer"] == ("○", "mine.py has no EncoderLayer yet")
-    said = from_outside("which is which without EncoderLayer")
-    assert results["Transformer, the numbers"] == ("✓", said)
+    assert results["Transformer, the numbers"] == ("✓", WITH_YOUR_WEIGHTS)
+
+
+def test_last_norms_of_another_name_are_asked_for(tmp_path):
+    norms = [(old, new.replace("encoder_norm", "last")) for old, new in LAST_NORMS]
+    (result,) = asked(edited(solution(), *PRE, *norms), tmp_path, parts_named(NUMBERS))
+    assert result.mark == "○"
+    assert "encoder_norm" in result.text
 
 
 def test_pre_ln_needs_a_last_norm(tmp_path):
@@ -93,11 +147,29 @@ def test_pre_ln_needs_a_last_norm(tmp_path):
 @pytest.mark.parametrize("name", WRONG_FILES)
 def test_a_wrong_file_is_told_what_is_wrong_and_where_to_look(name, tmp_path):
     wrong = WRONG_FILES[name]
-    source = edited(solution(), ("class FeedForward(", OVER.lstrip()), (wrong.old, wrong.new))
-    found = next(r for r in asked(source, tmp_path) if r.mark != "✓")
-    assert (found.part, found.mark) == (wrong.part, "✗")
-    assert wrong.said in found.text
-    assert len(found.text.splitlines()) > 1 or "wanted" in found.text
+    source = edited(solution(), OVER, *wrong.also, (wrong.old, wrong.new))
+    first, *others = [r for r in asked(source, tmp_path) if r.mark != "✓"]
+    assert (first.part, first.mark) == (wrong.part, "✗")
+    assert wrong.text in first.text
+    assert len(first.text.splitlines()) > 1 or "wanted" in first.text
+    hints = re.findall(r"Look at this: (.*)", first.text)
+    assert len(hints) <= 1
+    assert not hints or wrong.text in hints[0]
+    last = first.text.splitlines()[-1]  # a mistake in both kinds of layers is told of both
+    assert {r.text.splitlines()[-1] for r in others if r.mark == "✗"} <= {last}
+
+
+def test_each_known_mistake_has_a_file():
+    for part, hints in {
+        "attention": [*AVERAGES, *MASKS], "causal_mask": PAST, "padding_mask": PADDING,
+        "positions": POSITIONS, "MultiHeadAttention": HEADS, "Layer": [*SUMS, *CHANGES],
+        "Transformer, ": dict(model_flaws(Transformer(TransformerConfig.tiny(9, 9)))),
+        "loss": OF_THE_LOSS, "train_step": LOSSES, "greedy_decode": DECODINGS,
+    }.items():  # fmt: skip
+        texts = [wrong.text for wrong in WRONG_FILES.values() if part in wrong.part]
+        for hint in hints:
+            forms = [hint.format(where) for where in WHERE[DecoderLayer]]
+            assert any(text in form for text in texts for form in forms), hint
 
 
 @pytest.mark.parametrize("name", WAITING)
@@ -110,7 +182,7 @@ def test_what_is_made_of_a_wrong_part_waits_for_it_and_is_not_called_right(name,
     assert dict.fromkeys(waiting, said) == {
         part: (r.mark, r.text) for part, r in results.items() if r.mark == "○"
     }
-    (alone,) = asked(source, tmp_path, parts_named(waiting[-1]))  # when nothing else was asked
+    (alone,) = asked(source, tmp_path, parts_named(max(waiting, key=len)))  # and nothing else
     assert (alone.mark, alone.text) == said
 
 
@@ -179,12 +251,12 @@ def test_what_waits_for_the_transformer_says_so(tmp_path):
     assert mark == "✗"
     assert re.search(r"your code stopped in line \d+, src\.no\n    AttributeError: ", text)
     rest = [marks[name] for name in marks if name.startswith("Transformer, ")]
-    assert rest == [("○", "waits until your Transformer runs")] * 4
-    assert marks["translation"][1].startswith("waits until nothing above is wrong")
+    waits = "○", "waits for Transformer, which is not right yet"
+    assert [*rest, marks["translation"]] == [waits] * 5
 
 
 @pytest.mark.parametrize(
-    ("line", "said"),
+    ("line", "text"),
     [
         ("import transformer", "the book's own"),
         ("from transformer_book.exam import exam", "the book's own"),
@@ -200,48 +272,87 @@ def test_what_waits_for_the_transformer_says_so(tmp_path):
         ),
         ("def f(:", "Python cannot read this"),
         ("x = '\0'", "Python cannot read this"),
+        ("def train(): ...\nmodel = train()", "line 2: it trains when it is run"),
     ],
 )
-def test_what_is_not_yours_is_refused_in_a_sentence(line, said):
-    sentence = objection(line, "mine.py")
+def test_what_is_not_yours_is_refused_in_a_sentence(line, text, tmp_path):
+    sentence = objection(_written(line, tmp_path))
     assert sentence.startswith("mine.py")
-    assert said in sentence
+    assert text in sentence
     assert "\n" not in sentence
+    assert "None" not in sentence
 
 
-def test_what_is_yours_is_not_refused():
+@pytest.mark.parametrize(
+    "expression", ["-" * 100_000 + "1", "1 + " * 5000 + "1", "y" + ".z" * 3000]
+)
+def test_an_expression_too_deep_for_python_is_told_in_a_sentence(expression, tmp_path):
+    sentence = objection(_written(f"x = {expression}\n", tmp_path))
+    deep = "mine.py: Python cannot read this, for an expression in it is too long or deep."
+    assert sentence in ("", deep)  # how deep it reads differs from one Python to the next
+
+
+@pytest.mark.parametrize("name", sorted(FINISHED))
+def test_what_pytorch_has_finished_is_not_yours(name, tmp_path):
+    source = f"import torch.nn as nn\nx = nn.functional.{name}\nimport numpy\n"
+    sentence = objection(_written(source, tmp_path))  # of two objections the first in the file
+    assert sentence.startswith(f"mine.py, line 2: it takes PyTorch's finished {name}")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("mine.ipynb", "mine.ipynb is a notebook, and the exam reads a Python file"),
+        ("mine.txt", "mine.txt must be a Python file"),
+    ],
+)
+def test_what_is_no_python_file_is_told_in_a_sentence(name, text, tmp_path):
+    path = tmp_path / name
+    path.touch()
+    assert objection(path).startswith(text)
+
+
+def test_what_is_yours_is_not_refused(tmp_path):
     for source in RIGHT.values():
-        assert objection(source, "mine.py") == ""
-    own = "import math, torch\nclass Transformer: pass\nself.Transformer = Transformer()"
-    assert objection(own, "mine.py") == ""
+        assert objection(_written(source, tmp_path)) == ""
+    source = "import math, torch\nclass Transformer: pass\nself.Transformer = Transformer()"
+    assert objection(_written(source, tmp_path)) == ""
+
+
+@pytest.mark.parametrize(
+    "start", [codecs.BOM_UTF8, "# -*- coding: latin-1 -*-\nname = 'é'\n".encode("latin-1")]
+)
+def test_a_file_is_read_as_python_reads_it(start, tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_bytes(start + b"def causal_mask(T): ...\n")
+    assert objection(path) == ""
+    assert load(path).module.causal_mask(3) is None
 
 
 def test_the_right_file_trains_and_translates(tmp_path, monkeypatch):
     """In half of the steps; the page takes all of them."""
     monkeypatch.setattr("transformer_book.exam.translation.N_STEPS", 500)
-    told = []
-    (result,) = answers(
-        load(_written(solution(), tmp_path)), parts_named("translation"), tell=told.append
-    )
+    mine, lines = load(_written(solution(), tmp_path)), []
+    mine.tell = lines.append
+    (result,) = answers(mine, parts_named("translation"))
     assert result.mark == "✓"
-    share = re.fullmatch(r"  200 new sentences: right ≈ (\d+) %", told[-1])
+    share = re.fullmatch(r"  200 new sentences: right ≈ (\d+) %", lines[-1])
     assert int(share[1]) >= 60
-    assert "  the dog sees the cat → le chien voit le chat" in told
-    assert [line.partition(" → ")[0].strip() for line in told if "→" in line] == [*SENTENCES]
+    assert "  the dog sees the cat → le chien voit le chat" in lines
+    assert [line.partition(" → ")[0].strip() for line in lines if "→" in line] == [*SENTENCES]
 
 
 def test_what_learns_nothing_is_told_after_the_training(tmp_path, monkeypatch):
     """A few steps teach nothing; and what is not written is lent."""
     monkeypatch.setattr("transformer_book.exam.translation.N_STEPS", 60)
     source = solution().replace("def train_step", "def another_name")
-    told = []
-    (result,) = answers(
-        load(_written(source, tmp_path)), parts_named("translation"), tell=told.append
-    )
+    mine, lines = load(_written(source, tmp_path)), []
+    mine.tell = lines.append
+    (result,) = answers(mine, parts_named("translation"))
     assert result.mark == "✗"
     assert result.text.startswith("of 200 new sentences fewer than 30 % are right\n")
     assert "The loss has hardly fallen" in result.text
-    assert "  (You have no train_step yet, so it takes the book's.)" in told
+    assert "  (You have no train_step yet, so it takes the book's.)" in lines
 
 
 def _written(source, folder):
@@ -250,29 +361,102 @@ def _written(source, folder):
     return path
 
 
-def test_an_endless_loop_costs_its_own_part_alone(tmp_path, capsys):
+def test_a_part_without_end_costs_itself_and_what_is_made_of_it(tmp_path, monkeypatch, capsys):
     head = "def causal_mask(T):\n"
     source = edited(solution(), (head, f"{head}    while T: pass\n"))
-    parts = [part for part in PARTS if part.name in ("attention", "causal_mask", "positions")]
-    results = sit(_written(source, tmp_path), parts, patience=3)
-    assert [r.mark for r in results] == ["✓", "✗", "✓"]
-    assert "Is there a loop that never ends?" in results[1].text
-    said = capsys.readouterr().out.splitlines()
-    assert said[0] == "✓ attention: right on 9 inputs"
-    assert said[-1] == "2 of 3 right, 1 wrong"
+    asked = ("attention", "causal_mask", "positions", "Transformer, the future")
+    parts = [part for part in PARTS if part.name in asked]
+    results = examine(_written(source, tmp_path), parts)
+    assert [r.mark for r in results] == ["✓", "○", "✓", "○"]
+    assert "a loop never ends, or your computer was too busy" in results[1].text
+    assert results[3].text == "waits for causal_mask, which is not right yet"
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "✓ attention: right on 10 inputs"
+    assert lines[-1] == "2 of 4 right, 2 not there yet"
+
+
+def test_training_on_a_busy_computer_is_not_called_wrong(tmp_path, monkeypatch):
+    def seconds_for(name, patience):
+        return 0.0 if name == "translation" else None
+
+    monkeypatch.setattr(runner, "seconds_for", seconds_for)
+    (result,) = examine(_written(solution(), tmp_path), parts_named("translation"))
+    assert result.mark == "○"
 
 
 def test_a_file_that_ends_the_process_or_does_not_run_is_told(tmp_path, capsys):
     source = "import os\ndef positions(T, d_model):\n    os._exit(3)\n"
-    (result,) = sit(_written(source, tmp_path), parts_named("positions"))
+    (result,) = examine(_written(source, tmp_path), parts_named("positions"))
     assert result.text.startswith("the process ended before it had answered")
-    assert sit(_written("print('hello')\nraise KeyError(3)\n", tmp_path), PARTS) == []
+    assert examine(_written("print('hello')\nraise KeyError(3)\n", tmp_path), PARTS) == []
     lines = capsys.readouterr().out.splitlines()
     assert lines[-2:] == [
         "✗ the file: mine.py: your code stopped in line 2, raise KeyError(3)",
         "    KeyError: 3",
     ]
     assert "hello" not in lines
+
+
+FORGED = r"""
+import os
+
+def forge():
+    for name in os.listdir("/dev/fd"):
+        for line in (b'{"part": "positions", "mark": "x", "text": ""}\n', b"3\n", b"\xff{"):
+            try:
+                os.write(int(name), line)
+            except OSError:
+                pass
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="the file finds the pipe there")
+def test_a_file_that_writes_marks_of_its_own_is_not_believed(tmp_path):
+    head = "def positions(T, d_model):\n"
+    source = FORGED + edited(solution(), (head, f"{head}    forge()\n"))
+    results = examine(_written(source, tmp_path), parts_named("positions"))
+    assert [r.mark for r in results] == ["✓"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
+def test_a_file_that_forks_is_asked_once(tmp_path):
+    source = f"import os\nos.fork()\n{solution()}"
+    results = examine(_written(source, tmp_path), parts_named("p"))
+    assert [(r.part, r.mark) for r in results] == [("padding_mask", "✓"), ("positions", "✓")]
+
+
+def test_what_a_right_file_prints_makes_it_no_wrong_one(tmp_path):
+    results = list(asked(_loud(solution()), tmp_path))
+    assert {r.mark for r in results} == {"✓"}
+    assert not any("!" in r.text for r in results)
+
+
+def _loud(source):
+    """Every line that returns something prints before."""
+    return re.sub(r"^( +)return ", r"\1print('!')\n\1return ", source, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("method", ["foward", "__call__"])
+def test_a_misspelt_forward_is_named(method, tmp_path):
+    before, kind, rest = solution().partition("class EncoderLayer(")
+    source = before + kind + rest.replace("def forward", f"def {method}", 1)
+    (result,) = asked(source, tmp_path, parts_named("EncoderLayer"))
+    assert (result.mark, result.text) == ("○", f"EncoderLayer has no forward yet (it has {method})")
+
+
+def test_the_file_of_the_evening_is_told_what_to_delete(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    source = (ROOT / "chapters" / "translator.py").read_text(encoding="utf-8")
+    as_typed = source.partition("if __name__")[0] + "model = train(Transformer)\n"
+    assert "it trains when it is run. Delete the lines" in objection(_written(as_typed, tmp_path))
+    assert examine(_written(source, tmp_path)) == []
+    assert "delete the lines that read yours" in capsys.readouterr().out.splitlines()[-1]
+    start = source.index("with open"), source.index("marks =")
+    words = source.index("english = "), source.index("def loss_of")
+    kept = source[: start[0]] + source[start[1] : words[0]] + source[words[1] :]
+    results = {r.part: r for r in asked(kept, tmp_path)}
+    assert results["causal_mask"].mark == "✓"
+    assert results["attention"].text == "mine.py has no attention yet (it has Attention)"
 
 
 def test_a_notebook_asks_by_name(tmp_path, capsys):
@@ -290,7 +474,8 @@ def test_a_notebook_asks_by_name(tmp_path, capsys):
     [
         (["no.py"], "no.py: there is no such file"),
         (["mine.py", "--only", "nothing"], "--only must be the beginning of one of attention, "),
-        (["mine.py", "--patience", "0"], "--patience must be positive, got 0"),
+        (["mine.py", "--patience", "1e300"], "at most 86400, got 1e+300"),
+        (["mine.py", "--patience", "0"], "--patience must be above 0 and at most 86400, got 0"),
     ],
 )
 def test_the_command_refuses_what_it_cannot_do(words, said, tmp_path, monkeypatch, capsys):
@@ -312,7 +497,7 @@ def test_the_command_says_by_its_status_how_it_went(tmp_path, monkeypatch):
         given.append(([part.name for part in parts], patience))
         return next(outcomes)
 
-    monkeypatch.setattr("transformer_book.exam.__main__.sit", instead)
+    monkeypatch.setattr("transformer_book.exam.__main__.examine", instead)
     words = ["mine.py", "--no-training", "--patience", "9"]
     assert [main(words), main(words), main(["mine.py", "--only", "loss"])] == [2, 1, 0]
     assert given[0] == ([part.name for part in WITHOUT_TRAINING], 9.0)
@@ -329,10 +514,8 @@ def test_without_a_flaw_the_exams_own_heads_are_the_packages():
     torch.manual_seed(0)
     book = MultiHeadAttention(8, 2)
     x, memory = torch.randn(3, 5, 8), torch.randn(3, 7, 8)
-    four = [Linear(m.weight, m.bias, True) for m in (book.W_q, book.W_k, book.W_v, book.W_o)]
-    assert torch.allclose(
-        flawed_heads(x, memory, four, n_heads=2), book(x, memory, memory), atol=1e-5
-    )
+    answers = flawed_heads(book, x, memory)
+    assert torch.allclose(answers, book(x, memory, memory), atol=1e-5)
 
 
 def test_every_section_that_is_named_is_there():
@@ -356,6 +539,20 @@ def test_the_pages_table_names_what_the_exam_asks_for():
     exec(solution(), names)
     for name, arguments in rows:
         assert str(inspect.signature(names[name])) == f"({arguments})"
+
+
+def test_the_pages_table_names_the_weights_that_are_copied():
+    table = TEXT.partition("| in | it looks for |")[2].partition("\n\n")[0]
+    classes = set(re.findall(r"\*\*(\w+)\*\*", table))
+    assert classes == {"MultiHeadAttention", "EncoderLayer", "DecoderLayer", "Transformer"}
+    names = set(re.findall(r"`(\w+)`", table))
+    assert names == NAMES - {"weight", "bias"}
+    assert BY_HEAD in TEXT
+
+
+def test_the_page_names_the_options_of_the_command():
+    for option in ("--only", "--no-training", "--patience"):
+        assert f"`{option}" in TEXT
 
 
 def test_the_page_begins_empty_and_ends_right():

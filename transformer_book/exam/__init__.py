@@ -4,6 +4,6 @@
 The names and shapes that it asks for are in the table of ``chapters/the_exam.ipynb``.
 """
 
-from transformer_book.exam.sitting import exam
+from transformer_book.exam.runner import exam
 
 __all__ = ["exam"]

@@ -8,7 +8,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from transformer_book.exam.sitting import PATIENCE, parts_named, sit
+from transformer_book.exam.runner import PATIENCE, examine, parts_named
+
+A_DAY = 86_400
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -35,13 +37,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parts = parts_named(options.only)
     except ValueError as error:
         parser.error(f"--{error}")
-    if not options.patience > 0:
-        parser.error(f"--patience must be positive, got {options.patience:g}")
+    if not 0 < options.patience <= A_DAY:
+        parser.error(f"--patience must be above 0 and at most {A_DAY}, got {options.patience:g}")
     if not options.file.is_file():
         parser.error(f"{options.file}: there is no such file")
     if options.no_training:
         parts = [part for part in parts if not part.trains]
-    results = sit(options.file, parts, patience=options.patience)
+    results = examine(options.file, parts, patience=options.patience)
     return 2 if not results else int(any(result.mark != "✓" for result in results))
 
 

@@ -2,7 +2,8 @@
 
 import ast
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 
 LIBRARIES = {"torch", *sys.stdlib_module_names}
 FINISHED = {
@@ -18,16 +19,26 @@ FINISHED = {
 }
 
 
-def objection(source: str, file: str) -> str:
-    """Why ``source`` cannot sit the exam, in a sentence; "" if it can."""
+def objection(path: Path) -> str:
+    """Why the file cannot sit the exam, in a sentence; "" if it can."""
+    if path.suffix == ".ipynb":
+        return (
+            f"{path.name} is a notebook, and the exam reads a Python file. Write %%writefile "
+            "mine.py at the top of the cell with your code, run it, and give mine.py to the exam."
+        )
+    if path.suffix != ".py":
+        return f"{path.name} must be a Python file, with a name that ends in .py"
     try:
-        tree = ast.parse(source)
+        tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError) as error:  # ValueError: a null byte
-        where = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+        number = getattr(error, "lineno", None)
+        where = f", line {number}" if number else ""
         what = error.msg if isinstance(error, SyntaxError) else error
-        return f"{file}{where}: Python cannot read this ({what}). Mend that line first."
-    found = sorted(_objections(tree))
-    return f"{file}, line {found[0][0]}: {found[0][1]}" if found else ""
+        return f"{path.name}{where}: Python cannot read this ({what}). Mend that line first."
+    except (RecursionError, MemoryError):
+        return f"{path.name}: Python cannot read this, for an expression in it is too long or deep."
+    objections = sorted(_objections(tree))
+    return f"{path.name}, line {objections[0][0]}: {objections[0][1]}" if objections else ""
 
 
 def _objections(tree: ast.AST) -> Iterator[tuple[int, str]]:
@@ -40,8 +51,12 @@ def _objections(tree: ast.AST) -> Iterator[tuple[int, str]]:
                 yield from _of_module(node.lineno, "." * node.level + (module or ""))
                 for alias in names:
                     yield from _of_name(node.lineno, alias.name)
-            case ast.Attribute(attr=name, value=value) if ast.unparse(value) != "self":
+            case ast.Attribute(value=ast.Name("self")):
+                pass
+            case ast.Attribute(attr=name):
                 yield from _of_name(node.lineno, name)
+            case ast.Module(body=body):
+                yield from _training(body)
 
 
 def _of_module(line: int, module: str) -> Iterator[tuple[int, str]]:
@@ -55,3 +70,11 @@ def _of_module(line: int, module: str) -> Iterator[tuple[int, str]]:
 def _of_name(line: int, name: str) -> Iterator[tuple[int, str]]:
     if name in FINISHED:
         yield line, f"it takes PyTorch's finished {name}. Here you write attention yourself."
+
+
+def _training(body: Sequence[ast.stmt]) -> Iterator[tuple[int, str]]:
+    """The file of One evening trains as soon as it is run."""
+    for statement in body:
+        match statement:
+            case ast.Assign(value=ast.Call(func=ast.Name("train"))):
+                yield statement.lineno, "it trains when it is run. Delete the lines that train."

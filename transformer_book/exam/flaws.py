@@ -1,6 +1,6 @@
-"""What people get wrong in layers and in the model, done to the package's own on purpose.
+"""What people get wrong in heads, layers and the model, done to the package's own on purpose.
 
-Each flaw has what to say of it. One that gives the reader's numbers is the reader's.
+Each flaw has its hint. One that gives the reader's numbers is the reader's.
 """
 
 import copy
@@ -15,6 +15,8 @@ from torch import Tensor, nn
 
 from transformer.layers import FeedForward, LayerNorm, Residual
 from transformer.model import DecoderLayer, EncoderLayer, Transformer
+from transformer.multihead import MultiHeadAttention
+from transformer_book.exam.reader import far
 
 Change = Callable[[Any], None]  # of a layer, or of a model
 Sublayer = Callable[[Tensor], Tensor]
@@ -24,28 +26,90 @@ WHERE = {
 }
 
 
+# in multi-head attention of 8 features and 2 heads: hint -> what is otherwise in ``flawed_heads``
+HEADS: dict[str, dict[str, Any]] = {
+    "the scores are not divided by √d_k (section 4.1)": {"divide": lambda d_k, h: 1.0},
+    "divide by √d_k, where d_k is the width of one head, d_model / n_heads (section 5.2)": {
+        "divide": lambda d_k, h: math.sqrt(d_k * h)
+    },
+    "divide by √d_k, not by d_k itself (section 4.1)": {"divide": lambda d_k, h: d_k},
+    "the softmax runs over the queries; it should run over the keys (section 3.7)": {"dim": -2},
+    "softmax(dim=1) runs over the heads here; dim=-1 is the keys (section 3.7)": {"dim": 1},
+    "this is one head as wide as the model; are the rows cut into heads? (section 5.2)": {
+        "n_heads": lambda d_model, h: 1
+    },
+    "these are d_model / n_heads heads; there should be n_heads of them (section 5.2)": {
+        "n_heads": lambda d_model, h: d_model // h
+    },
+    "the rows are cut by a view straight to (B, n_heads, T, d_k), and view before transpose mixes "
+    "places; cut with view(B, T, n_heads, d_k), then transpose(1, 2) (section 5.4)": {
+        "cut": False
+    },
+    "view before transpose mixes places, here both where the rows are cut into heads and where "
+    "they are put together; cut with view(B, T, n_heads, d_k), then transpose(1, 2) (section 5.4)":
+        {"cut": False, "merge": False},
+    "the heads are put back without their transpose; transpose(1, 2) comes before the reshape "
+    "(section 5.4)": {"merge": False},
+    "W_o is not used; it mixes what the heads say (section 5.2)": {"last": False},
+}  # fmt: skip
+
+
+def flaw_of_heads(book: MultiHeadAttention, x: Tensor, memory: Tensor, answers: Tensor) -> str:
+    """The hint of the first flaw that gives these answers; "" if none does."""
+    for hint, flaw in HEADS.items():
+        if not far(flawed_heads(book, x, memory, **flaw), answers):
+            return hint
+    return ""
+
+
+def flawed_heads(
+    book: MultiHeadAttention,
+    x: Tensor,
+    memory: Tensor,
+    *,
+    n_heads: Callable[[int, int], int] = lambda d_model, h: h,
+    divide: Callable[[int, int], float] = lambda d_k, h: math.sqrt(d_k),
+    dim: int = -1,
+    cut: bool = True,
+    merge: bool = True,
+    last: bool = True,
+) -> Tensor:
+    """The answers of ``book``, with what one may get wrong as arguments."""
+    h = n_heads(book.d_model, book.n_heads)
+
+    def split(rows: Tensor) -> Tensor:
+        if not cut:
+            return rows.reshape(len(rows), h, rows.size(1), -1)
+        return rows.unflatten(-1, (h, -1)).transpose(1, 2)
+
+    q, k, v = split(book.W_q(x)), split(book.W_k(memory)), split(book.W_v(memory))
+    answers = (q @ k.mT / divide(q.size(-1), h)).softmax(dim) @ v
+    rows = answers.transpose(1, 2).flatten(2) if merge else answers.reshape(x.shape)
+    return book.W_o(rows) if last else rows
+
+
 def layer_flaws(layer: EncoderLayer | DecoderLayer) -> Iterator[tuple[str, nn.Module]]:
     """Copies of ``layer`` with one flaw each, beside what to say of it."""
     names = WHERE[type(layer)]
-    for said, how in SUMS.items():
+    for hint, change_sum in SUMS.items():
         everywhere = copy.deepcopy(layer)
-        _change_sums(everywhere, range(len(names)), how)
-        yield said.format("the sub-layers"), everywhere
+        _change_sums(everywhere, range(len(names)), change_sum)
+        yield hint.format("the sub-layers"), everywhere
         for i, name in enumerate(names):
             changed = copy.deepcopy(layer)
-            _change_sums(changed, (i,), how)
-            yield said.format(name), changed
-    for said, change in CHANGES.items():
+            _change_sums(changed, (i,), change_sum)
+            yield hint.format(name), changed
+    for hint, change in CHANGES.items():
         changed = copy.deepcopy(layer)
         change(changed)
-        yield said, changed
+        yield hint, changed
 
 
-def _change_sums(layer: nn.Module, which: Iterable[int], how: Callable) -> None:
+def _change_sums(layer: nn.Module, which: Iterable[int], change_sum: Callable) -> None:
     residuals = [m for m in layer.modules() if isinstance(m, Residual)]
     for i in which:
         residual = residuals[i]
-        residual.forward = partial(how, residual.norm, residual.pre)  # type: ignore[method-assign]
+        residual.forward = partial(change_sum, residual.norm, residual.pre)  # type: ignore[method-assign]
 
 
 def _nothing_added(norm: nn.Module, pre: bool, x: Tensor, sublayer: Sublayer) -> Tensor:
@@ -152,9 +216,18 @@ def _words_for_memory(model: Transformer) -> None:
     model.encoder.forward = lambda x, mask: x  # type: ignore[method-assign,assignment,misc]
 
 
+def _all(*changes: Change) -> Change:
+    def change(model: Transformer) -> None:
+        for one in changes:
+            one(model)
+
+    return change
+
+
 def model_flaws(model: Transformer) -> Iterator[tuple[str, nn.Module]]:
     """Copies of ``model`` with one flaw each, beside what to say of it."""
     root = math.sqrt(model.config.d_model)
+    bare_source = _all(_scale(1 / root, "s"), _places("src", 0.0))
     changes: dict[str, Change] = {
         "the rows of the embeddings are not multiplied by √d_model (section 8.1)": _scale(1 / root),
         "the rows of the source are not multiplied by √d_model (section 8.1)": _scale(
@@ -173,10 +246,16 @@ def model_flaws(model: Transformer) -> Iterator[tuple[str, nn.Module]]:
         "no word has its position (section 6.1)": _places("src tgt", 0.0),
         "the decoder looks at the embedded source; give it what the encoder made of it "
         "(section 8.3)": _words_for_memory,
+        "the encoder gets the bare rows of its words; √d_model and the positions are missing "
+        "(section 8.1)": bare_source,
+        "the decoder gets the bare rows of its words; √d_model and the positions are missing "
+        "(section 8.1)": _all(_scale(1 / root, "t"), _places("tgt", 0.0)),
+        "the decoder looks at the bare rows of the source; give it what the encoder made of them "
+        "(section 8.3)": _all(bare_source, _words_for_memory),
         "the last norm of the encoder is not used (section 7.4)": _without_norm("encoder"),
         "the last norm of the decoder is not used (section 7.4)": _without_norm("decoder"),
     }
-    for said, change in changes.items():
+    for hint, change in changes.items():
         changed = copy.deepcopy(model)
         change(changed)
-        yield said, changed
+        yield hint, changed

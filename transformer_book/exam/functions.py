@@ -13,38 +13,40 @@ from transformer.data.tokens import PAD_ID
 from transformer.masks import causal_mask, padding_mask
 from transformer.positional import sinusoidal_encoding
 from transformer.training.objective import count_labels, smoothed_cross_entropy
-from transformer_book.exam.marks import Mine, Wrong, compared, look_behind
+from transformer_book.exam.reader import Mine, compared, look_behind
+from transformer_book.exam.report import Wrong
 
 
 def ask_attention(mine: Mine) -> str:
-    own, draw = mine.get("attention", "q", "k", "v", "mask"), torch.Generator().manual_seed(0)
+    yours = mine.get("attention", "q", "k", "v", "mask")
+    draw = torch.Generator().manual_seed(0)
 
-    def whole(*shape: int) -> Tensor:
+    def integers(*shape: int) -> Tensor:
         return torch.randint(-2, 3, shape, generator=draw).float()
 
     def three(*front: int, T: int, S: int, d_k: int, d_v: int) -> tuple[Tensor, Tensor, Tensor]:
-        return whole(*front, T, d_k), whole(*front, S, d_k), whole(*front, S, d_v)
+        return integers(*front, T, d_k), integers(*front, S, d_k), integers(*front, S, d_v)
 
     one, two = torch.tensor([[2.0, 0, 0, 0]]), torch.tensor([[2.0, 0, 0, 0], [0, 0, 0, 0]])
     first = one, two, torch.tensor([[1.0], [0.0]])
     some = torch.rand(3, 1, 5, generator=draw) < 0.6
     some[..., 0], some[..., 1] = True, False
-    q, k, v = three(T=2, S=5, d_k=9, d_v=3)
     without_mask = [
         (*first, None),
         (*three(T=1, S=2, d_k=5, d_v=1), None),
+        (one.view(1, 2, 2), two.view(1, 4, 2), one.view(1, 4, 1), None),
         (*three(T=2, S=3, d_k=4, d_v=2), None),
         (*three(2, 3, T=4, S=6, d_k=9, d_v=5), None),
     ]
     under_a_mask = [
         (*first, torch.tensor([[True, False]])),
         (*three(T=2, S=3, d_k=4, d_v=2), torch.tensor([[True, False, True], [True, True, False]])),
-        (-9 * q, 9 * k, v, torch.arange(5).expand(2, 5) > 1),
+        (9 * one, -9 * two, first[-1], torch.tensor([[True, False]])),  # shown, at a score of -162
         (*three(3, T=4, S=5, d_k=9, d_v=7), some),
         (*three(2, 3, T=4, S=6, d_k=9, d_v=5), torch.ones(4, 6, dtype=torch.bool).tril()),
     ]
-    compared("attention", attention, own, without_mask, AVERAGES)
-    return compared("attention", attention, own, without_mask + under_a_mask, MASKS)
+    compared("attention", attention, yours, without_mask, AVERAGES)
+    return compared("attention", attention, yours, without_mask + under_a_mask, MASKS)
 
 
 def _softly(
@@ -74,6 +76,8 @@ AVERAGES = {
     "multiplied by √d_k; divide by it (section 4.1)": _softly(scale=lambda d: d**0.5),
     "the softmax runs over the queries; over the keys, dim=-1, each query's weights add up to one "
     "(section 3.7)": _softly(dim=-2),
+    "softmax(dim=1) counts the axes from the front, and a batch has more of them; dim=-1 is the "
+    "keys, always (section 3.7)": _softly(dim=1),
 }
 MASKS = {
     "the mask is read the other way round: True means that the query may look (section 4.4)": (
@@ -88,89 +92,104 @@ MASKS = {
 
 
 def ask_causal_mask(mine: Mine) -> str:
-    own = mine.get("causal_mask", "T")
-    front = _axes_in_front(mine.call("causal_mask(2)", own, 2), 2)
+    yours = mine.get("causal_mask", "T")
+    front = _axes_in_front(mine.call("causal_mask(2)", yours, 2), 2)
 
     def right(T: int) -> Tensor:
         return causal_mask(T)[(None,) * front]
 
     mistakes: dict[str, Callable] = {
-        "it hides the past and shows the future: tril keeps what is below the diagonal "
-        "(section 4.4)": lambda T: right(T).mT,
-        "a place may look at itself, so the diagonal is True (section 4.4)": lambda T: right(
-            T
-        ).mT.logical_not(),
-        "True means that the query may look, and yours says where it may not (section 4.4)": (
-            lambda T: ~right(T)
-        ),
-        "it hides nothing (section 4.4)": lambda T: torch.ones_like(right(T)),
-        "here a mask holds True and False; 0 and -inf are for scores (section 4.4)": lambda T: (
-            torch.zeros(right(T).shape).masked_fill(~right(T), -math.inf)
-        ),
+        hint: lambda T, change=change: change(right(T)) for hint, change in PAST.items()
     }
-    return compared("causal_mask", right, own, [(T,) for T in (1, 2, 3, 5, 9)], mistakes)
+    return compared("causal_mask", right, yours, [(T,) for T in (1, 2, 3, 5, 9)], mistakes)
+
+
+PAST: dict[str, Callable[[Tensor], Tensor]] = {
+    "it hides the past and shows the future: tril keeps what is below the diagonal "
+    "(section 4.4)": lambda see: see.mT,
+    "a place may look at itself, so the diagonal is True (section 4.4)": lambda see: ~see.mT,
+    "True means that the query may look, and yours says where it may not (section 4.4)": (
+        lambda see: ~see
+    ),
+    "it hides nothing, not even the future (section 4.4)": torch.ones_like,
+    "here a mask holds True and False; 0 and -inf are for scores (section 4.4)": (
+        lambda see: torch.zeros(see.shape).masked_fill(~see, -math.inf)
+    ),
+}
 
 
 def ask_padding_mask(mine: Mine) -> str:
-    own = mine.get("padding_mask", "tokens")
-    inputs = [([[7, 0]],), ([[1, 5, 2]],), ([[4, 2, 0], [5, 6, 2]],), ([[5, 2, 0, 0]] * 3,)]
-    tensors = [(torch.tensor(rows),) for (rows,) in inputs]
-    got = mine.call("padding_mask(tokens)", own, tensors[2][0])
-    if isinstance(got, Tensor) and got.shape == (2, 3):
+    yours = mine.get("padding_mask", "tokens")
+    rows = [[[7, 0]], [[1, 5, 2]], [[4, 2, 0], [5, 6, 2]], [[5, 2, 0, 0]] * 3]
+    inputs = [(torch.tensor(tokens),) for tokens in rows]
+    mask = mine.call("padding_mask(tokens)", yours, *inputs[2])
+    if isinstance(mask, Tensor) and mask.shape == (2, 3):
         look = "Give it an axis between, (B, 1, S): with (B, S) the rows would count as queries."
         raise Wrong(
             "for tokens of shape (B, S) the mask has the same shape, and scores are (B, T, S)",
             f"{look} (section 4.4)",
         )
-    axes = 1 + (_axes_in_front(got, 2) == 2)
+    has_four = _axes_in_front(mask, 2) == 2
 
     def right(tokens: Tensor) -> Tensor:
-        return padding_mask(tokens).squeeze(1) if axes == 1 else padding_mask(tokens)
+        return padding_mask(tokens) if has_four else padding_mask(tokens).squeeze(1)
 
     mistakes: dict[str, Callable] = {
-        "True means that there is a word to look at, and yours says where there is none "
-        "(section 4.4)": lambda tokens: ~right(tokens),
-        "<bos> and <eos>, which are 1 and 2, are words like any other; only 0 is padding "
-        "(section 4.4)": lambda tokens: right(tokens) & right(tokens.clamp(min=2) - 2),
-        "it hides nothing (section 4.4)": lambda tokens: torch.ones_like(right(tokens)),
+        hint: lambda tokens, change=change: change(right, tokens)
+        for hint, change in PADDING.items()
     }
-    return compared("padding_mask", right, own, tensors, mistakes)
+    return compared("padding_mask", right, yours, inputs, mistakes)
 
 
-def _axes_in_front(got: object, n_axes: int) -> int:
+PADDING: dict[str, Callable[[Callable, Tensor], Tensor]] = {
+    "True means that there is a word to look at, and yours says where there is none "
+    "(section 4.4)": lambda right, tokens: ~right(tokens),
+    "<bos> and <eos>, which are 1 and 2, are words like any other; only 0 is padding "
+    "(section 4.4)": lambda right, tokens: right(tokens.clamp(min=2) - 2),
+    "it hides nothing, not even padding (section 4.4)": (
+        lambda right, tokens: torch.ones_like(right(tokens))
+    ),
+}
+
+
+def _axes_in_front(mask: object, n_axes: int) -> int:
     """How many axes of length one a mask has before its last two: 0, 1 or 2."""
-    return min(max(got.dim() - n_axes, 0), 2) if isinstance(got, Tensor) else 0
+    return min(max(mask.dim() - n_axes, 0), 2) if isinstance(mask, Tensor) else 0
 
 
 def ask_positions(mine: Mine) -> str:
-    def waves(T: int, d_model: int, power: float = 1.0, first: int = 0) -> tuple[Tensor, Tensor]:
-        speeds = 10_000 ** (-power * torch.arange(0, d_model, 2) / d_model)
-        angles = (torch.arange(T) + first)[:, None] * speeds
-        return angles.sin(), angles.cos()
-
-    def woven(a: Tensor, b: Tensor) -> Tensor:
-        return torch.stack([a, b], dim=-1).flatten(1)
-
-    mistakes = {
-        "sines and cosines take turns along a row; yours are all sines, then all cosines "
-        "(section 6.2)": lambda T, d: torch.cat(waves(T, d), dim=-1),
-        "each pair begins with the sine (section 6.2)": lambda T, d: woven(*waves(T, d)[::-1]),
-        "the first place is number 0 (section 6.2)": lambda T, d: woven(*waves(T, d, first=1)),
-        "the exponent of pair i is 2i / d_model; yours is half or twice that (section 6.2)": (
-            lambda T, d: woven(*waves(T, d, power=2.0))
-        ),
-        "the exponent of pair i is 2i / d_model, and yours is i / d_model (section 6.2)": (
-            lambda T, d: woven(*waves(T, d, power=0.5))
-        ),
-    }
-    inputs = [(1, 2), (2, 4), (3, 6), (50, 16)]
-    own, turned = mine.get("positions", "T", "d_model"), None
+    yours, turned = mine.get("positions", "T", "d_model"), None
     with contextlib.suppress(Wrong):  # where it stops, the smallest case shows it
-        turned = mine.call("positions(2, 4)", own, 2, 4)
+        turned = mine.call("positions(2, 4)", yours, 2, 4)
     if isinstance(turned, Tensor) and turned.shape == (4, 2):
         look = "Look at this: the first argument is T, the number of places, then comes d_model"
         raise Wrong("positions(2, 4) has shape (4, 2), and (2, 4) is wanted", look)
-    return compared("positions", sinusoidal_encoding, own, inputs, mistakes)
+    inputs = [(1, 2), (2, 4), (3, 6), (50, 16)]
+    return compared("positions", sinusoidal_encoding, yours, inputs, POSITIONS)
+
+
+def _waves(T: int, d_model: int, power: float = 1.0, first: int = 0) -> tuple[Tensor, Tensor]:
+    speeds = 10_000 ** (-power * torch.arange(0, d_model, 2) / d_model)
+    angles = (torch.arange(T) + first)[:, None] * speeds
+    return angles.sin(), angles.cos()
+
+
+def _woven(a: Tensor, b: Tensor) -> Tensor:
+    return torch.stack([a, b], dim=-1).flatten(1)
+
+
+POSITIONS: dict[str, Callable[[int, int], Tensor]] = {
+    "sines and cosines take turns along a row; yours are all sines, then all cosines "
+    "(section 6.2)": lambda T, d: torch.cat(_waves(T, d), dim=-1),
+    "each pair begins with the sine (section 6.2)": lambda T, d: _woven(*_waves(T, d)[::-1]),
+    "the first place is number 0 (section 6.2)": lambda T, d: _woven(*_waves(T, d, first=1)),
+    "the exponent of pair i is 2i / d_model, and yours is 4i / d_model (section 6.2)": (
+        lambda T, d: _woven(*_waves(T, d, power=2.0))
+    ),
+    "the exponent of pair i is 2i / d_model, and yours is i / d_model (section 6.2)": (
+        lambda T, d: _woven(*_waves(T, d, power=0.5))
+    ),
+}
 
 
 def book_loss(logits: Tensor, labels: Tensor) -> Tensor:
@@ -179,23 +198,25 @@ def book_loss(logits: Tensor, labels: Tensor) -> Tensor:
     return total / count_labels(labels, pad_id=PAD_ID)
 
 
-def each_loss(logits: Tensor, labels: Tensor) -> Tensor:
+def loss_by_place(logits: Tensor, labels: Tensor) -> Tensor:
     """The loss at each place, the padding included."""
     return F.cross_entropy(logits.transpose(1, 2), labels, reduction="none")
 
 
 OF_THE_LOSS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {  # known mistakes
     "padding counts as a word to be guessed; labels of 0 are to be left out (section 9.2)": (
-        lambda x, y: each_loss(x, y).mean()
+        lambda x, y: loss_by_place(x, y).mean()
     ),
     "padding is left out of the sum, but counted when you divide (section 9.2)": (
-        lambda x, y: (each_loss(x, y) * (y != 0)).mean()
+        lambda x, y: (loss_by_place(x, y) * (y != 0)).mean()
     ),
     "this is the sum over the words, and their mean is wanted (section 9.1)": (
-        lambda x, y: (each_loss(x, y) * (y != 0)).sum()
+        lambda x, y: (loss_by_place(x, y) * (y != 0)).sum()
     ),
     "each sentence counts alike, and each word should, so divide once by the number of words "
-    "(section 9.1)": lambda x, y: ((each_loss(x, y) * (y != 0)).sum(1) / (y != 0).sum(1)).mean(),
+    "(section 9.1)": lambda x, y: (
+        (loss_by_place(x, y) * (y != 0)).sum(1) / (y != 0).sum(1)
+    ).mean(),
     "there are two softmaxes, for cross_entropy has one of its own and wants the logits "
     "(section 9.1)": lambda x, y: book_loss(x.softmax(-1), y),
     "the sign is the wrong way round: good guesses should cost little (section 9.1)": (
@@ -208,7 +229,7 @@ NOT_FLAT = "0D or 1D target tensor expected"  # so says PyTorch of ids (B, T) be
 
 def ask_loss(mine: Mine) -> str:
     draw = torch.Generator().manual_seed(0)
-    own = mine.get("loss", "logits", "labels")
+    yours = mine.get("loss", "logits", "labels")
 
     def logits(*shape: int) -> Tensor:
         return torch.randint(-2, 3, shape, generator=draw).float()
@@ -220,10 +241,10 @@ def ask_loss(mine: Mine) -> str:
         (logits(3, 5, 7), torch.tensor([[6, 4, 2, 0, 0], [5, 2, 0, 0, 0], [3, 3, 4, 5, 2]])),
     ]
     with look_behind("Expected target size [1, 3]", NOT_FLAT, look=AXES):
-        said = compared("loss", book_loss, own, inputs, OF_THE_LOSS)
+        answer = compared("loss", book_loss, yours, inputs, OF_THE_LOSS)
     scores = logits(1, 2, 3).requires_grad_()
-    got = mine.call("loss(logits, labels)", own, scores, torch.tensor([[2, 1]]))
+    got = mine.call("loss(logits, labels)", yours, scores, torch.tensor([[2, 1]]))
     if not isinstance(got, Tensor) or not got.requires_grad:
         look = "Return the tensor itself, without .item() or .detach() (section 9.2)"
         raise Wrong("the loss is a plain number, from which no gradient can flow back", look)
-    return said
+    return answer

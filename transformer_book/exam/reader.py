@@ -1,11 +1,10 @@
-"""What the exam says of a part, and how it calls what the reader has written."""
+"""The reader's file, and how the exam calls what is in it."""
 
 import contextlib
 import inspect
-import io
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
@@ -14,103 +13,81 @@ import torch
 from torch import Tensor, nn
 
 from transformer_book.answers import copy_of, is_unchanged
-from transformer_book.exam.names import near
+from transformer_book.exam.report import INDENT, NotThereYet, Wrong
+from transformer_book.exam.similar_names import similar
 from transformer_book.your_turn import YourTurn, is_empty
 
-INDENT = "    "
 MOVED, UNNOTICED = 1e-3, 1e-5  # float32 leaves some 1e-6 where nothing has moved
 WITH_YOUR_WEIGHTS = "with your weights in it, the book's gives the same numbers"
-FILE = "the file"  # what is asked before any part: whether it runs
-
-
-class NotThereYet(Exception):
-    """A part that cannot be asked, for something is not written; it says what."""
-
-
-class Wrong(Exception):
-    """What is wrong with a part: the symptom, then the smallest example that shows it."""
-
-    def __init__(self, symptom: str, *look_at: str, **example: Any):
-        shown = [f"{name}: {shown_as(value)}" for name, value in example.items()]
-        super().__init__("\n".join([symptom, *(INDENT + line for line in (*shown, *look_at))]))
-
-
-@dataclass(frozen=True)
-class Result:
-    """``mark``: ✓ right, ○ not there, ✗ wrong."""
-
-    part: str
-    mark: str
-    text: str
 
 
 @dataclass
 class Mine:
-    """The reader's file once it has run; ``known`` is what one part found out for another."""
+    """The reader's file once it has run; ``tell`` prints a line while a part is asked."""
 
     module: ModuleType
     path: Path
-    known: dict[str, Any] = field(default_factory=dict)
-    waits: dict[str, str] = field(default_factory=dict)  # what to say where a part is not right
+    tell: Callable[[str], None] = print
+    mask_axes: int | None = None  # which the reader's heads take, 3 or 4, once that is known
 
     def get(self, name: str, *takes: str) -> Any:
         """The function or class ``name``, which can be called with as many arguments as named.
 
         Raises NotThereYet if it is not written, Wrong if it takes others.
         """
-        found = getattr(self.module, name, None)
-        if found is None or is_gap(found):
-            instead = near(self.module, name) if found is None else []
-            has = f" (it has {', '.join(instead)})" if instead else ""
-            raise NotThereYet(f"{self.path.name} has no {name} yet{has}")
-        if not callable(found):
-            raise Wrong(f"{name} is no function and no class, but {type(found).__name__}")
+        thing = getattr(self.module, name, None)
+        if thing is None:
+            names = [n for n, other in vars(self.module).items() if self._is_mine(other)]
+            raise NotThereYet(f"{self.path.name} has no {name} yet{_has(names, name)}")
+        if not callable(thing):
+            raise Wrong(f"{name} is no function and no class, but {type(thing).__name__}")
+        if is_gap(thing):
+            methods = [n for n, method in vars(thing).items() if isinstance(method, FunctionType)]
+            if methods and thing.forward is nn.Module.forward:
+                has = _has(methods, "forward", "__call__")
+                raise NotThereYet(f"{name} has no forward yet{has}")
+            raise NotThereYet(f"{self.path.name} has no {name} yet")
         if takes:
-            check_takes(name, found, takes)
-        return found
+            check_takes(name, thing, takes)
+        return thing
 
     def has(self, name: str) -> bool:
-        found = getattr(self.module, name, None)
-        return callable(found) and not is_gap(found)
+        thing = getattr(self.module, name, None)
+        return callable(thing) and not is_gap(thing)
 
-    def needs(self, name: str, ask: Callable[["Mine"], str]) -> None:
-        """Raises NotThereYet where the part ``name``, which ``ask`` asks, is wrong, or waits."""
-        if name not in self.waits:
-            self.waits[name] = ""
-            try:
-                ask(self)
-            except NotThereYet as gap:
-                self.waits[name] = str(gap)
-            except Exception:  # Wrong, or what the exam did not expect: its own line tells it
-                self.waits[name] = f"waits for {name}, which is not right yet"
-        if self.waits[name]:
-            raise NotThereYet(self.waits[name])
+    def _is_mine(self, thing: object) -> bool:
+        return callable(thing) and getattr(thing, "__module__", None) == self.module.__name__
 
-    def call(self, what: str, function: Callable, *given: Any) -> Any:
-        """What it returns for copies of ``given``; raises Wrong where anything is odd."""
-        copies = list(map(copy_of, given))
+    def call(self, what: str, function: Callable, *arguments: Any) -> Any:
+        """What it returns for copies of ``arguments``; raises Wrong where anything is odd."""
+        copies = list(map(copy_of, arguments))
         try:
-            got = function(*copies)
+            answer = function(*copies)
         except Wrong:
             raise
         except Exception as error:  # the reader's, whatever it is: it is told
             raise Wrong(f"{what}: your code stopped{self.where(error)}") from error
-        names = _names(function, len(given))
-        for name, now, before in zip(names, copies, given, strict=True):
+        names = _names(function, len(arguments))
+        for name, now, before in zip(names, copies, arguments, strict=True):
             if not is_unchanged(now, before):
                 look = "The caller still needs it: write x = x + y rather than x += y."
                 raise Wrong(f"{what} changes its argument {name}", look)
-        if got is None:
+        if answer is None:
             raise Wrong(f"{what} gives back nothing", "Does its last line say return?")
-        return got
+        return answer
 
     def where(self, error: BaseException) -> str:
         """`` in line 7 (x = y), with KeyError: …``, the line being the reader's, if one is."""
         frames = traceback.extract_tb(error.__traceback__)
-        own = [f for f in frames if Path(f.filename) == self.path]
-        line = f" in line {own[-1].lineno}, {own[-1].line}" if own else ""
-        said = "".join(traceback.format_exception_only(error)).strip().splitlines()
-        return f"{line}\n{INDENT}{said[0]}" if said else line
+        lines = [f for f in frames if Path(f.filename) == self.path]
+        line = f" in line {lines[-1].lineno}, {lines[-1].line}" if lines else ""
+        name = "".join(traceback.format_exception_only(error)).strip().splitlines()
+        return f"{line}\n{INDENT}{name[0]}" if name else line
+
+
+def _has(names: list[str], wanted: str, *also: str) -> str:
+    near = [name for name in names if name in also or similar(name, wanted)]
+    return f" (it has {', '.join(near)})" if near else ""
 
 
 @contextlib.contextmanager
@@ -124,14 +101,6 @@ def look_behind(*pieces: str, look: str) -> Iterator[None]:
         raise
 
 
-def from_outside(unclear: str) -> str:
-    """What is said where the reader's weights cannot be put into the package's."""
-    return (
-        "right in all that shows from outside; your weights were not put into the book's, for I "
-        f"cannot tell {unclear}"
-    )
-
-
 def is_gap(thing: Any) -> bool:
     """Whether only dots are there: a function, or a class, without a body of its own."""
     if isinstance(thing, type) and issubclass(thing, nn.Module):
@@ -142,18 +111,25 @@ def is_gap(thing: Any) -> bool:
 
 def check_takes(name: str, function: Callable, takes: tuple[str, ...]) -> None:
     """Raises Wrong where ``function`` cannot be called with so many arguments."""
+    if not can_take(function, len(takes)):
+        raise Wrong(
+            f"the exam calls {name}({', '.join(takes)}), but yours is "
+            f"{name}{inspect.signature(function)}",
+            "The names of the arguments are yours, their number and order are the table's.",
+        )
+
+
+def can_take(function: Callable, n: int) -> bool:
+    """Whether it can be called with ``n`` arguments; what is not written in Python, always."""
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
-        return  # of what is not written in Python
+        return True
     try:
-        signature.bind(*takes)
+        signature.bind(*range(n))
     except TypeError:
-        wanted = f"{name}({', '.join(takes)})"
-        raise Wrong(
-            f"the exam calls {wanted}, but yours is {name}{signature}",
-            "The names of the arguments are yours, their number and order are the table's.",
-        ) from None
+        return False
+    return True
 
 
 def module_of(mine: Mine, name: str, sizes: dict[str, int], takes: tuple[str, ...]) -> nn.Module:
@@ -175,27 +151,13 @@ def compared(
     mistakes: Mapping[str, Callable],
 ) -> str:
     """What "Your turn" says of ``attempt``; raises what it does not find right."""
-    said = io.StringIO()
-    check = YourTurn(name, right, inputs, mistakes=mistakes)
-    with contextlib.redirect_stdout(said):
-        check(attempt)
-    first, *lines = said.getvalue().splitlines()
+    first, *lines = YourTurn(name, right, inputs, mistakes=mistakes).report(attempt)
     if first.startswith("✓"):
         return first.partition(": ")[2]
     if first.startswith("○"):
         raise NotThereYet(f"{name} holds only dots so far")
     lines = [line.replace("    hint: ", "    Look at this: ") for line in lines]
     raise Wrong("\n".join(["another answer than the book's, in the smallest case", *lines]))
-
-
-def shown_as(value: Any) -> str:
-    """A value as it can be read at a glance."""
-    if not isinstance(value, Tensor):
-        return str(value)
-    value = value.detach()
-    if value.is_floating_point():
-        value = value.double().round(decimals=2) + 0.0  # without a zero below zero
-    return str(value.tolist()) if value.numel() <= 24 else f"of shape {tuple(value.shape)}"
 
 
 def shaken(module: nn.Module, seed: int = 0) -> nn.Module:
@@ -212,18 +174,25 @@ def far(a: Tensor, b: Tensor, tolerance: float = 1e-3) -> bool:
     return a.shape != b.shape or not torch.allclose(a, b, rtol=tolerance, atol=tolerance)
 
 
-def tensor_of(what: str, got: Any, shape: tuple[int, ...], **example: Any) -> Tensor:
-    """``got``, if it is a tensor of numbers of this shape. Raises Wrong otherwise."""
-    if not isinstance(got, Tensor):
-        raise Wrong(f"{what} gives a {type(got).__name__}, and a tensor is wanted")
-    if tuple(got.shape) != shape:
-        wanted = f"{what} has shape {tuple(got.shape)}, and {shape} is wanted"
+def check_steady(one: Tensor, other: Tensor) -> None:
+    """Raises Wrong where chance has a say in evaluation mode."""
+    if far(one, other):
+        look = "What is random, such as dropout, must stop at model.eval() (section 9.5)"
+        raise Wrong("the same call twice gives two answers", look)
+
+
+def tensor_of(what: str, answer: Any, shape: tuple[int, ...], **example: Any) -> Tensor:
+    """``answer``, if it is a tensor of numbers of this shape. Raises Wrong otherwise."""
+    if not isinstance(answer, Tensor):
+        raise Wrong(f"{what} gives a {type(answer).__name__}, and a tensor is wanted")
+    if tuple(answer.shape) != shape:
+        wanted = f"{what} has shape {tuple(answer.shape)}, and {shape} is wanted"
         raise Wrong(wanted, **example)
-    got = got.detach()
-    if got.isnan().any():
+    answer = answer.detach()
+    if answer.isnan().any():
         look = "Does a mask leave some query nothing at all? Softmax of nothing but -inf is nan."
         raise Wrong(f"{what} holds nan, which is no number", f"{look} (section 4.5)")
-    return got
+    return answer
 
 
 def _names(function: Callable, n: int) -> list[str]:

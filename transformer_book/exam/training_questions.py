@@ -6,8 +6,9 @@ import torch
 from torch import Tensor, nn
 
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
-from transformer_book.exam.functions import AXES, book_loss, each_loss
-from transformer_book.exam.marks import Mine, Wrong, compared, far, look_behind
+from transformer_book.exam.functions import AXES, book_loss, loss_by_place
+from transformer_book.exam.reader import Mine, compared, far, look_behind
+from transformer_book.exam.report import Wrong
 
 SRC = torch.tensor([[4, 2, 0], [5, 3, 2]])
 TGT = torch.tensor([[1, 3, 2, 0], [1, 4, 3, 2]])
@@ -22,10 +23,10 @@ class Watched(nn.Module):
         super().__init__()
         draw = torch.Generator().manual_seed(0)
         self.table = nn.Parameter(torch.randn(6, N_WORDS, generator=draw) * 0.3)
-        self.given: list[tuple[Tensor, Tensor]] = []
+        self.inputs: list[tuple[Tensor, Tensor]] = []
 
     def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
-        self.given.append((src.clone(), tgt.clone()))
+        self.inputs.append((src.clone(), tgt.clone()))
         return self.table[tgt] + 0.1 * self.table[src].mean(1, keepdim=True)
 
 
@@ -42,31 +43,31 @@ def book_step(
 
 def ask_train_step(mine: Mine) -> str:
     step = mine.get("train_step", "model", "optimizer", "src", "tgt")
-    own, book = Watched(), Watched()
-    own_sgd, book_sgd = (torch.optim.SGD(m.parameters(), lr=RATE) for m in (own, book))
-    before = own.table.detach().clone()
+    yours, book = Watched(), Watched()
+    your_sgd, book_sgd = (torch.optim.SGD(m.parameters(), lr=RATE) for m in (yours, book))
+    before = yours.table.detach().clone()
     try:
         with look_behind(f"Expected target size [2, {N_WORDS}]", look=AXES):
-            got = mine.call("train_step", step, own, own_sgd, SRC, TGT)
+            got = mine.call("train_step", step, yours, your_sgd, SRC, TGT)
     except Wrong:
-        if own.given:
-            _what_it_was_given(own)
+        if yours.inputs:
+            _what_it_was_given(yours)
         raise
     right = book_step(book, book_sgd, SRC, TGT)
-    _what_it_was_given(own)
+    _what_it_was_given(yours)
     _what_it_gave_back(got, right, before)
-    if not far(own.table, before, 1e-6):
+    if not far(yours.table, before, 1e-6):
         look = "A step is loss.backward(), then optimizer.step() (section 9.2)"
         raise Wrong("after the step the model's numbers are what they were", look)
-    if far(own.table, book.table, 1e-4):
+    if far(yours.table, book.table, 1e-4):
         look = "One loss.backward(), one optimizer.step(), and nothing else (section 9.2)"
-        if not far(2 * before - own.table, book.table, 1e-4):
+        if not far(2 * before - yours.table, book.table, 1e-4):
             look = "It went the wrong way: is the loss multiplied by -1? (section 9.1)"
         raise Wrong("the loss is right, but the step goes elsewhere than down its gradient", look)
     for _ in range(2):
-        mine.call("train_step", step, own, own_sgd, SRC, MORE)
+        mine.call("train_step", step, yours, your_sgd, SRC, MORE)
         book_step(book, book_sgd, SRC, MORE)
-    if far(own.table, book.table, 1e-4):
+    if far(yours.table, book.table, 1e-4):
         look = "backward() adds to the gradients that are there; optimizer.zero_grad() comes first"
         raise Wrong(
             "the first step is right, and those after it are too long", f"{look} (section 9.2)"
@@ -74,10 +75,10 @@ def ask_train_step(mine: Mine) -> str:
     return "three steps go where the book's go"
 
 
-def _what_it_was_given(own: Watched) -> None:
-    if not own.given:
+def _what_it_was_given(yours: Watched) -> None:
+    if not yours.inputs:
         raise Wrong("the model is never called", "It starts with model(src, …) (section 9.2)")
-    src, tgt = own.given[0]
+    src, tgt = yours.inputs[0]
     if src.shape == TGT.shape or not torch.equal(src, SRC):
         raise Wrong("the model does not get src as its first argument", expected=SRC, it_got=src)
     if torch.equal(tgt, TGT[:, :-1]):
@@ -97,28 +98,29 @@ def _what_it_gave_back(got: object, right: float, table: Tensor) -> None:
         raise Wrong(f"train_step gives a {type(got).__name__}; the loss is wanted, a number")
     if abs(number - right) < 1e-4:
         return
-    new = Watched()
     with torch.no_grad():
-        logits = new(SRC, TGT[:, :-1])
-        wrongly = {
-            "the labels are what the model has read; they are one word further, tgt[:, 1:] "
-            "(section 9.1)": book_loss(logits, TGT[:, :-1]),
-            "padding counts as a word in the loss (section 9.2)": (
-                each_loss(logits, TGT[:, 1:]).mean()
-            ),
-            "the loss is summed; its mean over the words is wanted (section 9.1)": (
-                book_loss(logits, TGT[:, 1:]) * (TGT[:, 1:] != PAD_ID).sum()
-            ),
-        }
-    looks = [
-        f"Look at this: {said}"
-        for said, value in wrongly.items()
-        if abs(value.item() - number) < 1e-4
-    ]
+        logits = Watched()(SRC, TGT[:, :-1])
+        looks = [
+            f"Look at this: {hint}"
+            for hint, value in LOSSES.items()
+            if abs(value(logits).item() - number) < 1e-4
+        ]
     raise Wrong(
         "train_step gives another loss than loss(model(src, tgt[:, :-1]), tgt[:, 1:])",
         *looks, tgt=TGT, expected=f"{right:.3f}", you_gave=f"{number:.3f}",
     )  # fmt: skip
+
+
+LOSSES: dict[str, Callable[[Tensor], Tensor]] = {  # known mistakes
+    "the labels are what the model has read; they are one word further, tgt[:, 1:] "
+    "(section 9.1)": lambda logits: book_loss(logits, TGT[:, :-1]),
+    "padding counts as a word in the loss (section 9.2)": (
+        lambda logits: loss_by_place(logits, TGT[:, 1:]).mean()
+    ),
+    "the loss of the step is summed; its mean over the words is wanted (section 9.1)": (
+        lambda logits: book_loss(logits, TGT[:, 1:]) * (TGT[:, 1:] != PAD_ID).sum()
+    ),
+}
 
 
 class Backwards(nn.Module):
@@ -140,10 +142,10 @@ class Backwards(nn.Module):
                 f"the model is asked for a word {self.calls} times, and max_len is {self.max_len}"
             )
         logits = torch.zeros(*tgt.shape, 10)
-        for row, (words, said) in enumerate(zip(src.tolist(), tgt.tolist(), strict=True)):
+        for row, (words, so_far) in enumerate(zip(src.tolist(), tgt.tolist(), strict=True)):
             right = [BOS_ID, *backwards(words), EOS_ID]
-            for t in range(len(said)):
-                on_track = said[: t + 1] == right[: t + 1] and t + 1 < len(right)
+            for t in range(len(so_far)):
+                on_track = so_far[: t + 1] == right[: t + 1] and t + 1 < len(right)
                 logits[row, t, right[t + 1] if on_track else self.LOST] = 1.0
         return logits
 
@@ -153,16 +155,13 @@ def backwards(words: list[int]) -> list[int]:
 
 
 def ask_greedy_decode(mine: Mine) -> str:
-    own = mine.get("greedy_decode", "model", "src", "max_len")
-
-    def right(src: Tensor, max_len: int) -> list[list[int]]:
-        return [[*backwards(words), EOS_ID][:max_len] for words in src.tolist()]
+    yours = mine.get("greedy_decode", "model", "src", "max_len")
 
     def greedy_decode(src: Tensor, max_len: int) -> list[list[int]]:
-        got = mine.call("greedy_decode", own, Backwards(max_len), src, max_len)
+        got = mine.call("greedy_decode", yours, Backwards(max_len), src, max_len)
         if not isinstance(got, Tensor) or got.dim() != 2 or len(got) != len(src):
-            said = f"shape {tuple(got.shape)}" if isinstance(got, Tensor) else type(got).__name__
-            raise Wrong(f"greedy_decode gives {said}; a tensor (B, at most max_len) is wanted")
+            kind = f"shape {tuple(got.shape)}" if isinstance(got, Tensor) else type(got).__name__
+            raise Wrong(f"greedy_decode gives {kind}; a tensor (B, at most max_len) is wanted")
         return [_until_eos(row) for row in got.tolist()]
 
     inputs = [
@@ -179,16 +178,11 @@ def ask_greedy_decode(mine: Mine) -> str:
             "it says the right words, but the <eos> behind them is missing", look,
             src=inputs[0][0], max_len=6, expected=[[*words, EOS_ID]], you_gave=[first],
         )  # fmt: skip
-    return compared("greedy_decode", right, greedy_decode, inputs, MISTAKES | {
-        "it stops as soon as one sentence is done; wait until each has its <eos> (section 10.1)": (
-            lambda src, max_len: [row[: 1 + min(map(len, map(backwards, src.tolist())))]
-                                  for row in right(src, max_len)]
-        ),
-        "it stops a word too late: max_len counts all words that are written": lambda src, n: (
-            [[*row, Backwards.LOST][: n + 1] if len(row) == n and row[-1] != EOS_ID else row
-             for row in right(src, n + 1)]
-        ),
-    })  # fmt: skip
+    return compared("greedy_decode", _right, greedy_decode, inputs, DECODINGS)
+
+
+def _right(src: Tensor, max_len: int) -> list[list[int]]:
+    return [[*backwards(words), EOS_ID][:max_len] for words in src.tolist()]
 
 
 def _until_eos(row: list[int]) -> list[int]:
@@ -200,12 +194,21 @@ def _lost(src: Tensor, max_len: int) -> list[list[int]]:
     return [[words[0], *[Backwards.LOST] * (max_len - 1)] for words in map(backwards, src.tolist())]
 
 
-MISTAKES: dict[str, Callable] = {
+def _stopped_with_the_first(src: Tensor, max_len: int) -> list[list[int]]:
+    n_words = min(len(backwards(words)) for words in src.tolist())
+    return [row[: n_words + 1] for row in _right(src, max_len)]
+
+
+DECODINGS: dict[str, Callable[[Tensor, int], list[list[int]]]] = {  # known mistakes
     "<bos> is still in front; leave it out of what you return (section 10.1)": (
-        lambda src, max_len: [
-            [BOS_ID, *backwards(words), EOS_ID][: max_len + 1] for words in src.tolist()
-        ]
+        lambda src, max_len: [[BOS_ID, *row][: max_len + 1] for row in _right(src, max_len)]
     ),
     "after the first word the model has lost the thread; each step gives it <bos> and all that is "
     "written so far (section 10.1)": _lost,
+    "it stops as soon as one sentence is done; wait until each has its <eos> (section 10.1)": (
+        _stopped_with_the_first
+    ),
+    "it stops a word too late: max_len counts all words that are written (section 10.1)": (
+        lambda src, max_len: _right(src, max_len + 1)
+    ),
 }
