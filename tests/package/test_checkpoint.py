@@ -145,6 +145,7 @@ class Counting(torch.optim.SGD):
             group["weight_decay"] += 0.1  # an option that moves on by itself
             for p in group["params"]:
                 self.state[p]["n_steps"] = self.state[p].get("n_steps", 0) + 1
+                p.data *= 1 - 1e-3 * self.state[p]["n_steps"]
 
 
 OPTIMIZERS = {
