@@ -18,6 +18,7 @@ from tests.package.checkpoint_files import change_about, change_tensor, write_ab
 from tests.package.copying import copy_batch
 from tests.package.limits import largest_file
 from transformer.config import TransformerConfig
+from transformer.family import FamilyConfig
 from transformer.files import LOCK, only_writer
 from transformer.model import Transformer
 from transformer.training import (
@@ -145,6 +146,7 @@ class Counting(torch.optim.SGD):
             group["weight_decay"] += 0.1  # an option that moves on by itself
             for p in group["params"]:
                 self.state[p]["n_steps"] = self.state[p].get("n_steps", 0) + 1
+                p.data *= 1 - 1e-3 * self.state[p]["n_steps"]
 
 
 OPTIMIZERS = {
@@ -450,6 +452,23 @@ def test_a_huge_size_is_refused_before_memory_is_asked_for(trained, sizes, messa
     change_about(checkpoints(run)[-1], lambda about: about["config"].update(sizes))
     with pytest.raises(ValueError, match=message):
         load_transformer(checkpoints(run)[-1])
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"d_model": 10**30}, "a model must have at most 1,000,000,000,000 parameters"),
+        ({"d_ff": 10**400}, "a model must have at most 1,000,000,000,000 parameters"),
+        ({"vocab_size": 10**12}, "a model must have at most 1,000,000,000,000 parameters"),
+        ({"n_layers": 10**9}, "n_layers must be at most 10,000, got 1000000000"),
+        ({"max_len": 10**12}, "max_len must be at most 100,000,000, got 1000000000000"),
+    ],
+)
+def test_a_configuration_of_what_could_never_be_made_is_refused(changes, message):
+    sizes = {"vocab_size": 9, "d_model": 8, "n_heads": 2, "d_ff": 8, "n_layers": 1}
+    with pytest.raises(ValueError, match=message):
+        FamilyConfig(**sizes | changes)
+    FamilyConfig(**sizes | {"d_model": 2**14, "d_ff": 2**16, "n_layers": 126, "vocab_size": 2**17})
 
 
 # Saving

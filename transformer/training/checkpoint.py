@@ -10,7 +10,7 @@ import math
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +103,7 @@ def best_checkpoint(run: str | Path) -> Path:
     saved = checkpoints(run)
     if not saved:
         raise ValueError(f"run must hold a checkpoint, got {run}")
-    evaluations = _open(saved[-1])[0]["state"].get("evaluations", {})
+    evaluations = read_state(saved[-1])[1].get("evaluations", {})
     if not isinstance(evaluations, dict) or not all(
         isinstance(value, int | float) for value in evaluations.values()
     ):
@@ -113,52 +113,22 @@ def best_checkpoint(run: str | Path) -> Path:
     return min(measured, key=lambda path: values[path], default=saved[-1])
 
 
-@dataclass(frozen=True)
-class Checkpoint:
-    """What a checkpoint holds, read and held against a model, which has not changed yet."""
-
-    path: Path
-    about: dict[str, Any]
-    weights: dict[str, Tensor]
-    remembered: dict[str, Tensor]  # by the optimizer
-
-    def restore(self, model: nn.Module, optimizer: torch.optim.Optimizer | None = None) -> None:
-        """Gives ``model``, and ``optimizer`` if there is one, what it was read for."""
-        copy_tensors(self.weights, model)
-        if optimizer is not None:
-            restore_state(self.remembered, self.about["optimizer"], model, optimizer)
-
-
-def read_checkpoint(
-    path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None
-) -> Checkpoint:
-    """All that ``load_checkpoint`` restores, checked; about["state"] is for the caller to check.
-
-    Raises ValueError, which names the file, for one that is cut off, is of another model or
-    another optimizer, or holds a number that is not finite.
-    """
-    path = Path(path)
-    about, stored = _open(path)
-    _check_config(path, about, model)
-    remembered = {name: t for name, t in stored.items() if not name.startswith("model.")}
-    check_like(stored, _prefixed("model.", named_tensors(model)) | remembered, path)
-    weights, remembered = (_of(stored, prefix) for prefix in ("model.", "optimizer."))
-    if optimizer is not None:
-        check_state(path, remembered, about["optimizer"], model, optimizer)
-    return Checkpoint(path, about, weights, remembered)
-
-
 def load_checkpoint(
     path: str | Path, model: nn.Module, optimizer: torch.optim.Optimizer | None = None
 ) -> tuple[int, dict[str, Any]]:
     """Restores ``model``, and ``optimizer`` if given; returns the step and the state saved with it.
 
-    Raises ValueError as ``read_checkpoint`` does, and OSError for a file that cannot be read;
-    nothing is changed then.
+    Raises ValueError, which names the file, for one that is cut off, is of another model or
+    another optimizer, or holds a number that is not finite, and OSError for a file that cannot be
+    read; nothing is changed then.
     """
-    saved = read_checkpoint(path, model, optimizer)
-    saved.restore(model, optimizer)
-    return saved.about["step"], saved.about["state"]
+    path = Path(path)
+    about, weights, remembered = _read(path, model)
+    if optimizer is not None:
+        check_state(path, remembered, about["optimizer"], model, optimizer)
+        restore_state(remembered, about["optimizer"], model, optimizer)
+    copy_tensors(weights, model)
+    return about["step"], about["state"]
 
 
 def check_config(path: Path, model: nn.Module) -> None:
@@ -195,10 +165,27 @@ def average_checkpoints(
     model = load_transformer(paths[0])
     sums = {name: tensor.double() for name, tensor in named_tensors(model).items()}
     for path in paths[1:]:
-        for name, tensor in read_checkpoint(path, model).weights.items():
+        for name, tensor in _read(Path(path), model)[1].items():
             sums[name] += tensor
     copy_tensors({name: total / len(paths) for name, total in sums.items()}, model)
     return model.to(device).eval()
+
+
+def read_state(path: Path) -> tuple[int, dict[str, Any]]:
+    """What ``load_checkpoint`` returns, without the weights."""
+    about = _open(path)[0]
+    return about["step"], about["state"]
+
+
+def _read(
+    path: Path, model: nn.Module
+) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]:
+    """What stands in about, the weights, held against ``model``, and what its optimizer keeps."""
+    about, stored = _open(path)
+    _check_config(path, about, model)
+    others = {name: tensor for name, tensor in stored.items() if not name.startswith("model.")}
+    check_like(stored, _prefixed("model.", named_tensors(model)) | others, path)
+    return about, _of(stored, "model."), _of(stored, "optimizer.")
 
 
 def _config(model: nn.Module) -> dict[str, Any] | None:
@@ -210,7 +197,8 @@ def _check_config(path: Path, about: dict[str, Any], model: nn.Module) -> None:
     stored, own = about["config"], _config(model)
     if stored is not None and own is not None:
         try:  # a field may be younger than the checkpoint, and is at its default then
-            stored = asdict(type(model.config)(**stored))
+            kind: Any = type(model.config)
+            stored = asdict(kind(**stored))
         except (TypeError, ValueError) as error:
             raise ValueError(f"{path} is of another model: {error}") from error
     if stored != own:

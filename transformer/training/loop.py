@@ -23,9 +23,9 @@ from transformer.runtime import (
     world_size,
 )
 from transformer.training.checkpoint import (
-    Checkpoint,
     checkpoints,
-    read_checkpoint,
+    load_checkpoint,
+    read_state,
     save_checkpoint,
     step_of,
 )
@@ -35,6 +35,7 @@ from transformer.training.objective import (
     paper_optimizer,
     smoothed_cross_entropy,
 )
+from transformer.training.optimizer_state import is_number
 from transformer.training.protocol import Trainable, TrainingBatch, as_module
 from transformer.training.step import TrainingStep
 
@@ -108,22 +109,22 @@ def fit(
 
     def after(number: int) -> None:
         last = number == n_steps
-        measured = evaluate is not None and (last or number % evaluate_every == 0)
-        saved = run is not None and (last or number % save_every == 0)
+        measure = evaluate if last or number % evaluate_every == 0 else None
+        place = run if last or number % save_every == 0 else None
         # Losses stay on the device until someone asks: on a GPU, to look at one is to wait for it.
-        if measured or saved or last or number % 10 == 0:
+        if measure or place or last or number % 10 == 0:
             _read_losses(step, history)
             bar.set_postfix(loss=f"{_mean(history.losses[-100:]):.3f}")
         try:
-            if measured:
+            if measure is not None:
                 with evaluating(step.module):
-                    value = float(evaluate(model))
+                    value = float(measure(model))
                 _report(step, history, value, bar)
                 history.evaluations[number] = value
         finally:  # an evaluation that fails loses nothing
-            if saved:
-                _save(step, history, run, keep, label)
-        if saved and world_size() > 1:
+            if place is not None:
+                _save(step, history, place, keep, label)
+        if place is not None and world_size() > 1:
             dist.barrier()  # no process goes on, and perhaps fails, before the first has saved
 
     with _alone(run):
@@ -161,46 +162,43 @@ def _resumed(step: TrainingStep, run: str | Path | None) -> History:
     saved = checkpoints(run) if run is not None else []
     if not saved:
         return History()
-    last = read_checkpoint(saved[-1], step.module, step.optimizer)
-    history, scale = _history(last)  # both refuse before anything has changed
-    last.restore(step.module, step.optimizer)
+    history, scale = _history(saved[-1])  # both refuse before anything has changed
+    load_checkpoint(saved[-1], step.module, step.optimizer)
     if scale:  # which is empty where no half precision was scaled
         step.scaler.load_state_dict(scale)
     return history
 
 
-def _history(saved: Checkpoint) -> tuple[History, dict[str, Any]]:
+def _history(path: Path) -> tuple[History, dict[str, Any]]:
     """What ``_save`` kept of the history, and the scale of half precision.
 
     Raises ValueError, which names the file and the key, for what no training could have left.
     """
-    step, state = saved.about["step"], saved.about["state"]
-    losses, evaluations, scale = (state.get(key) for key in ("losses", "evaluations", "scaler"))
-    wrong = None
-    if not isinstance(losses, list) or len(losses) != step or not all(map(_is_finite, losses)):
-        wrong = "losses", f"{step} finite numbers, one a step"
-    elif not isinstance(evaluations, dict) or not all(
+    step, state = read_state(path)
+    kept: list[Any] = [state.get(key) for key in ("losses", "evaluations", "scaler")]
+    losses, evaluations, scale = kept
+    in_order = isinstance(losses, list) and len(losses) == step and all(map(_is_finite, losses))
+    by_step = isinstance(evaluations, dict) and all(
         number.isdecimal() and 1 <= int(number) <= step and isinstance(value, int | float)
         for number, value in evaluations.items()
+    )
+    wanted = torch.amp.GradScaler("cpu").state_dict().keys()
+    scaled = isinstance(scale, dict) and (
+        not scale
+        or (scale.keys() == wanted and all(map(_is_finite, scale.values())) and scale["scale"] > 0)
+    )
+    for key, holds, form in (
+        ("losses", in_order, f"{step} finite numbers, one a step"),
+        ("evaluations", by_step, f"numbers, by steps from 1 to {step}"),
+        ("scaler", scaled, "the numbers of a GradScaler, or none"),
     ):
-        wrong = "evaluations", f"numbers, by steps from 1 to {step}"
-    elif not isinstance(scale, dict) or (scale and not _is_scale(scale)):
-        wrong = "scaler", "the numbers of a GradScaler, or none"
-    if wrong:
-        key, wanted = wrong
-        got = f"{state.get(key)!r:.80}"
-        raise ValueError(f"{saved.path} must hold {wanted} in state.{key}, got {got}")
+        if not holds:
+            raise ValueError(f"{path} must hold {form} in state.{key}, got {state.get(key)!r:.80}")
     return History(losses, {int(number): value for number, value in evaluations.items()}), scale
 
 
 def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-
-
-def _is_scale(scale: dict[str, Any]) -> bool:
-    wanted = torch.amp.GradScaler("cpu").state_dict().keys()
-    numbers = scale.keys() == wanted and all(_is_finite(x) and x >= 0 for x in scale.values())
-    return numbers and scale["scale"] > 0
+    return is_number(value) and math.isfinite(value)
 
 
 def _save(

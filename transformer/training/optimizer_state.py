@@ -24,7 +24,7 @@ def named_state(
     kind = type(optimizer).__name__
     tensors: dict[str, Tensor] = {}
     numbers: dict[str, int | float | None] = {}
-    names = {p: name for name, p in model.named_parameters()}
+    names: dict[Any, str] = {p: name for name, p in model.named_parameters()}
     for p, entries in optimizer.state.items():
         for key, value in entries.items() if p in names else [(p, entries)]:
             if p in names and isinstance(value, Tensor):
@@ -92,8 +92,7 @@ def restore_state(
     packed = optimizer.state_dict()  # in which parameters are numbers, in their order
     packed["state"] = {i: entries[names[p]] for i, p in enumerate(ordered) if names[p] in entries}
     for group, stored in zip(packed["param_groups"], about["groups"], strict=True):
-        for key in _options(group).keys() & stored.get("options", {}).keys():
-            group[key] = _in_type_of(group[key], stored["options"][key])
+        group |= {key: stored["options"][key] for key in _options(group)}
     optimizer.load_state_dict(packed)
     # which gives a number the type of its parameter: NAdam's product is of another
     for group in optimizer.param_groups:
@@ -105,29 +104,21 @@ def restore_state(
 
 def _options(group: Mapping[str, Any]) -> dict[str, Any]:
     """The options of a group that are JSON."""
-    options = {key: value for key, value in group.items() if key not in _HOW}
-    options |= {k: v.item() for k, v in options.items() if isinstance(v, Tensor)}
-    options |= {k: list(v) for k, v in options.items() if isinstance(v, tuple)}
-    return {k: v for k, v in options.items() if isinstance(v, str | int | float | list | None)}
-
-
-def _in_type_of(own: Any, value: Any) -> Any:
-    """A value as it was before it became JSON."""
-    if isinstance(own, Tensor):
-        return torch.full_like(own, value)
-    return tuple(value) if isinstance(own, tuple) else value
+    plain = {
+        key: list(value) if isinstance(value, tuple) else value for key, value in group.items()
+    }
+    kinds = str | int | float | list | None
+    return {k: v for k, v in plain.items() if k not in _HOW and isinstance(v, kinds)}
 
 
 def _is_like(value: Any, own: Any) -> bool:
-    """Whether a value of JSON is as ``own`` but for numbers, and for options that it lacks."""
+    """Whether a value of JSON is as ``own`` but for its numbers."""
     if isinstance(own, dict):
-        return isinstance(value, dict) and all(_is_like(value.get(k, own[k]), own[k]) for k in own)
+        return isinstance(value, dict) and all(_is_like(value.get(k), own[k]) for k in own)
     if isinstance(own, list):
         alike = isinstance(value, list) and len(value) == len(own)
         return alike and all(map(_is_like, value, own))
-    if isinstance(own, int | float) and not isinstance(own, bool):
-        return is_number(value)
-    return value == own
+    return is_number(value) if is_number(own) else value == own
 
 
 def is_number(value: Any) -> bool:
