@@ -367,7 +367,7 @@ def test_checkpoints_are_best_last_or_a_step_or_a_mean(run, options, capsys):
         (
             "settings.json",
             b"{}",
-            '{run}/settings.json is not of a training run: ValueError("its format',
+            "{run}/settings.json is not of a training run: ValueError: its format",
         ),
         ("bpe.json", None, "{run}/bpe.json: No such file or directory"),
         ("bpe.json", b"{", "{run}/bpe.json is not the vocabulary that the run began with"),
