@@ -23,6 +23,7 @@ from tests.package.limits import largest_file
 from tests.package.unchecked import unchecked
 from tools.chapters import ROOT
 from transformer.commands import evaluate, main, prepare, train, train_options
+from transformer.commands.options import device
 from transformer.commands.run_folder import RunFolder
 from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches
@@ -657,6 +658,16 @@ def test_options_that_do_not_fit_are_refused_in_one_line(
     assert line.startswith("transformer train: ")
     assert message in line
     assert not (tmp_path / "run").exists()
+
+
+def test_a_device_is_one_that_is_here(monkeypatch):
+    monkeypatch.setattr("transformer.commands.options.default_device", lambda: torch.device("xpu"))
+    monkeypatch.setattr("torch.accelerator.device_count", lambda: 2)
+    for name in ("cpu", "xpu", "xpu:1"):
+        assert device(name) == torch.device(name)
+    for name in ("xpu:2", "cuda", "meta", "nowhere"):
+        with pytest.raises(argparse.ArgumentTypeError, match=f"or xpu:0 to xpu:1; got '{name}'"):
+            device(name)
 
 
 # How commands end

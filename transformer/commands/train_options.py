@@ -43,7 +43,7 @@ _CHOICES = {"position": tuple(POSITIONS)}
 _WITHOUT_NUMBERS = {"LBFGS", "SparseAdam"}  # want a closure, and sparse gradients
 OPTIMIZERS = {
     name.lower(): kind
-    for name, kind in vars(torch.optim).items()
+    for name, kind in sorted(vars(torch.optim).items())
     if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer)
     if kind is not torch.optim.Optimizer and name not in _WITHOUT_NUMBERS
 }
