@@ -115,7 +115,7 @@ BEHAVIOUR = {
     "the encoder's mask left out": "Does the mask go on",
     "the future shown": "places before it moved",
     "memory not masked": "it is still seen",
-    "twice as many layers": "there are 4 EncoderLayers",
+    "twice as many layers": "the number of EncoderLayers is 4",
     "no causal mask": "the future leaks",
     "source without positions": "changed places",
     "encoder sees padding": "one <pad> more",

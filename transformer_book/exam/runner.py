@@ -76,7 +76,7 @@ def _told(
 ) -> Iterator[str | Result]:
     """What one process says of ``parts``; where it ends too early, of the part at which it was."""
     key = secrets.token_hex()
-    asked = {"key": key, "file": str(path), "parts": [part.name for part in parts]}
+    asked: Message = {"key": key, "file": str(path), "parts": [part.name for part in parts]}
     asked["known"] = [asdict(result) for result in known]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with tempfile.TemporaryFile() as request, tempfile.TemporaryFile() as errors:
