@@ -445,12 +445,12 @@ WRONG_FILES = {
     ),
     "twice as many layers": WrongFile(
         LIST, LIST.replace("range(n_layers)", "range(2 * n_layers)"), "Transformer",
-        "n_layers is 2, and there are 4 EncoderLayers",
+        "n_layers is 2, and the number of EncoderLayers is 4",
     ),
     "a layer less": WrongFile(
         LIST.replace("Encoder", "Decoder"),
         LIST.replace("Encoder", "Decoder").replace("range(n_layers)", "range(n_layers - 1)"),
-        "Transformer", "n_layers is 2, and there are 1 DecoderLayers",
+        "Transformer", "n_layers is 2, and the number of DecoderLayers is 1",
     ),
     "padding mask of three axes": WrongFile(
         "[:, None, None]", "[:, None]", "Transformer",

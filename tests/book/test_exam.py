@@ -27,7 +27,7 @@ from transformer.model import DecoderLayer, Transformer
 from transformer.multihead import MultiHeadAttention
 from transformer_book.exam import runner
 from transformer_book.exam.__main__ import main
-from transformer_book.exam.allowed import FINISHED, objection
+from transformer_book.exam.allowed import objection
 from transformer_book.exam.flaws import (
     CHANGES,
     HEADS,
@@ -103,6 +103,33 @@ def test_weights_without_the_tables_names_are_asked_for(edits, missing, tmp_path
     assert not any("waits" in text for text in texts)
     assert results[11].part == "Transformer, the numbers"
     assert results[11].mark == "○"
+
+
+BEHAVIOUR = {
+    "heads by view": "answers to others moved",
+    "heads by view there and back": "came in another order",
+    "heads joined by reshape": "answers to others moved",
+    "heads lose the mask": "does it reach your attention?",
+    "heads turn the mask round": "yours hides those places",
+    "memory asks for as many": "its answer did not move",
+    "the encoder's mask left out": "Does the mask go on",
+    "the future shown": "places before it moved",
+    "memory not masked": "it is still seen",
+    "twice as many layers": "the number of EncoderLayers is 4",
+    "no causal mask": "the future leaks",
+    "source without positions": "changed places",
+    "encoder sees padding": "one <pad> more",
+    "sentences meet": "in a batch than alone",
+}
+
+
+@pytest.mark.parametrize("name", BEHAVIOUR)
+def test_behaviour_is_asked_without_any_names(name, tmp_path):
+    wrong = WRONG_FILES[name]
+    source = edited(solution(), *wrong.also, (wrong.old, wrong.new)).replace("W_k", "keys")
+    first = next(r for r in asked(source, tmp_path) if r.mark == "✗")
+    assert first.part == wrong.part
+    assert BEHAVIOUR[name] in first.text
 
 
 @pytest.mark.parametrize(
@@ -292,7 +319,12 @@ def test_an_expression_too_deep_for_python_is_told_in_a_sentence(expression, tmp
     assert sentence in ("", deep)  # how deep it reads differs from one Python to the next
 
 
-@pytest.mark.parametrize("name", sorted(FINISHED))
+LENT = "MultiheadAttention scaled_dot_product_attention multi_head_attention_forward flex_attention"
+LENT += " Transformer TransformerEncoder TransformerDecoder"
+LENT += " TransformerEncoderLayer TransformerDecoderLayer"
+
+
+@pytest.mark.parametrize("name", LENT.split())
 def test_what_pytorch_has_finished_is_not_yours(name, tmp_path):
     source = f"import torch.nn as nn\nx = nn.functional.{name}\nimport numpy\n"
     sentence = objection(_written(source, tmp_path))  # of two objections the first in the file

@@ -50,15 +50,15 @@ class Layer:
         self.module, self.mine = shaken(module_of(mine, name, sizes, takes)), mine
         self.what, self.kind = f"{name}(8, 2, 12)({', '.join(takes)})", kind
 
-    def __call__(self, *given: Tensor) -> Tensor:
+    def __call__(self, *arguments: Tensor) -> Tensor:
         axes = mask_axes(self.mine)
-        forms = [as_form(x, axes) if x.dtype == torch.bool else x for x in given]
+        forms = [as_form(x, axes) if x.dtype == torch.bool else x for x in arguments]
         return self.mine.call(self.what, self.module, *forms)
 
-    def hint(self, *given: Tensor) -> str:
+    def hint(self, *arguments: Tensor) -> str:
         """Of the first known flaw that gives the reader's numbers; "" if none does."""
         with contextlib.suppress(NotThereYet, Wrong):
-            y, forms = self(*given), _forms(given)
+            y, forms = self(*arguments), _forms(arguments)
             for _, book in book_layers(self.module, self.kind):
                 for hint, flawed in layer_flaws(book):
                     if not far(flawed(*forms), y):
@@ -66,8 +66,8 @@ class Layer:
         return ""
 
 
-def _forms(given: tuple[Tensor, ...]) -> list[Tensor]:
-    return [as_form(x, 4) if x.dtype == torch.bool else x for x in given]
+def _forms(arguments: tuple[Tensor, ...]) -> list[Tensor]:
+    return [as_form(x, 4) if x.dtype == torch.bool else x for x in arguments]
 
 
 @torch.no_grad()
@@ -143,16 +143,16 @@ def _first_answer(layer: Layer, y: Tensor, memory: Tensor, past: Tensor, words: 
         ) from wrong
 
 
-def _equals_the_books(layer: Layer, *given: Tensor) -> str:
-    y = layer(*given)
+def _equals_the_books(layer: Layer, *arguments: Tensor) -> str:
+    y = layer(*arguments)
     for order, book in reversed([*book_layers(layer.module, layer.kind)]):
-        expected = book(*_forms(given))
+        expected = book(*_forms(arguments))
         if not far(expected, y):
             return f"{order}-LN; {WITH_YOUR_WEIGHTS}"
     otherwise = "Go through it line by line: sub-layer, plus, norm (section 7.6)"
     raise Wrong(
         "with your weights in it, the book's layer gives other numbers",
-        layer.hint(*given) or otherwise,
+        layer.hint(*arguments) or otherwise,
         first_row_expected=expected[0, 0],
         you_gave=y[0, 0],
     )

@@ -2,6 +2,7 @@
 
 import contextlib
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -119,7 +120,7 @@ def _all_layers_are_found(mine: Mine, model: nn.Module) -> None:
             raise Wrong(f"of {N_LAYERS} {name}s there is only 1", f"{look} (section 8.2)")
         if n not in (0, N_LAYERS):
             look = "There are n_layers of them in each stack (section 8.2)"
-            raise Wrong(f"n_layers is {N_LAYERS}, and there are {n} {name}s", look)
+            raise Wrong(f"n_layers is {N_LAYERS}, and the number of {name}s is {n}", look)
     hidden = any(_has_plain_list(model, kind) for kind in kinds.values() if kind is not None)
     if hidden or n_numbers(Model(mine, n_layers=N_LAYERS + 1).module) <= n_numbers(model):
         raise Wrong(
@@ -210,16 +211,14 @@ def ask_padding(mine: Mine) -> str:
 @torch.no_grad()
 def ask_numbers(mine: Mine) -> str:
     model = Model(mine)
-    logits, first = model(SRC, TGT), None
-    for book in book_models(model.module):
-        if not _agree(book, logits):
-            first = book if first is None else first
-        elif _lacks_a_norm(book):
+    logits, books = model(SRC, TGT), [*book_models(model.module)]
+    for book in books:
+        if _agree(book, logits):
+            if not _lacks_a_norm(book):
+                return WITH_YOUR_WEIGHTS
             look = "In pre-LN nothing norms the last sum, so each stack ends with a norm"
             raise Wrong("right but for the last norm of a stack", f"{look} (section 7.4)")
-        else:
-            return WITH_YOUR_WEIGHTS
-    expected = first(torch.tensor(SRC), torch.tensor(TGT))
+    expected = books[0](torch.tensor(SRC), torch.tensor(TGT))
     raise Wrong(
         "with your weights in it, the book's model gives other numbers",
         model.hint()
@@ -232,7 +231,5 @@ def ask_numbers(mine: Mine) -> str:
 
 
 def _lacks_a_norm(book: Transformer) -> bool:
-    return any(
-        isinstance(stack.norm, nn.Identity) and stack.layers[0].residual_1.pre
-        for stack in (book.encoder, book.decoder)
-    )
+    stacks: list[Any] = [book.encoder, book.decoder]
+    return any(s.layers[0].residual_1.pre and isinstance(s.norm, nn.Identity) for s in stacks)

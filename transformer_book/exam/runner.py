@@ -58,7 +58,7 @@ def examine(
         return []
     results: list[Result] = []
     while len(results) < len(parts):
-        for line in _told(path, parts[len(results) :], results, patience):
+        for line in _heard(path, parts[len(results) :], results, patience):
             print(line, flush=True)
             if isinstance(line, Result):
                 results.append(line)
@@ -71,12 +71,12 @@ def examine(
     return results
 
 
-def _told(
+def _heard(
     path: Path, parts: Sequence[Part], known: Sequence[Result], patience: float
 ) -> Iterator[str | Result]:
     """What one process says of ``parts``; where it ends too early, of the part at which it was."""
     key = secrets.token_hex()
-    asked = {"key": key, "file": str(path), "parts": [part.name for part in parts]}
+    asked: Message = {"key": key, "file": str(path), "parts": [part.name for part in parts]}
     asked["known"] = [asdict(result) for result in known]
     env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with tempfile.TemporaryFile() as request, tempfile.TemporaryFile() as errors:

@@ -51,11 +51,11 @@ def ask_train_step(mine: Mine) -> str:
             got = mine.call("train_step", step, yours, your_sgd, SRC, TGT)
     except Wrong:
         if yours.inputs:
-            _what_it_was_given(yours)
+            _check_inputs(yours)
         raise
     right = book_step(book, book_sgd, SRC, TGT)
-    _what_it_was_given(yours)
-    _what_it_gave_back(got, right, before)
+    _check_inputs(yours)
+    _check_loss(got, right, before)
     if not far(yours.table, before, 1e-6):
         look = "A step is loss.backward(), then optimizer.step() (section 9.2)"
         raise Wrong("after the step the model's numbers are what they were", look)
@@ -75,7 +75,7 @@ def ask_train_step(mine: Mine) -> str:
     return "three steps go where the book's go"
 
 
-def _what_it_was_given(yours: Watched) -> None:
+def _check_inputs(yours: Watched) -> None:
     if not yours.inputs:
         raise Wrong("the model is never called", "It starts with model(src, …) (section 9.2)")
     src, tgt = yours.inputs[0]
@@ -90,7 +90,7 @@ def _what_it_was_given(yours: Watched) -> None:
     )  # fmt: skip
 
 
-def _what_it_gave_back(got: object, right: float, table: Tensor) -> None:
+def _check_loss(got: object, right: float, table: Tensor) -> None:
     number = got.detach() if isinstance(got, Tensor) else got
     if isinstance(number, Tensor) and number.numel() == 1:
         number = number.item()

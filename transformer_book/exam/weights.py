@@ -45,11 +45,12 @@ class Unnamed(NotThereYet):
 
 def renamed(module: nn.Module) -> dict[str, Any]:
     """What ``book_names`` of the reader's module says."""
-    if not hasattr(module, "book_names"):
+    book_names: Any = getattr(module, "book_names", None)
+    if book_names is None:
         return {}
     what = f"book_names of your {type(module).__name__}"
     try:
-        names = module.book_names()
+        names = book_names()
     except Exception as error:  # the reader's, whatever it is: it is told
         raise Wrong(f"{what} stopped with {type(error).__name__}: {error}") from error
     if not isinstance(names, dict):

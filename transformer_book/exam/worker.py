@@ -54,7 +54,8 @@ def main() -> None:
     except BaseException as error:  # sys.exit is an answer, too
         text = f"{path.name}: your code stopped{Mine(ModuleType('mine'), path).where(error)}"
         if isinstance(error, FileNotFoundError):
-            text += "\n    The exam brings its own sentences: delete the lines that read yours."
+            text += "\n    The exam brings its own sentences: delete the lines that read yours"
+            text += ", and what is made of them."
         answer(**asdict(Result(FILE, "✗", text)))
         return
     mine.tell = lambda line: answer(tell=line)
