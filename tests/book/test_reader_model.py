@@ -74,7 +74,8 @@ def test_the_packages_post_ln_transformer_is_its_twin():
     model.load_state_dict(own)
     src, tgt = torch.randint(4, 200, (2, 3, 7), generator=torch.Generator().manual_seed(0))
     src[1, 5:] = tgt[2, 4:] = 0  # padding
-    torch.testing.assert_close(model(src, tgt), twin(src, tgt), rtol=1e-4, atol=1e-4)
+    words = tgt != 0  # what the two make of padding is never read
+    torch.testing.assert_close(model(src, tgt)[words], twin(src, tgt)[words], rtol=1e-4, atol=1e-4)
 
 
 def test_its_weights_are_no_seed_of_the_stored_translators():

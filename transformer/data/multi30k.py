@@ -1,12 +1,15 @@
 """Multi30k, captions of photographs in German and in English, found or fetched (chapter 11)."""
 
 import os
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
-import pooch
-
 from transformer.data.parallel import read_parallel
+
+with warnings.catch_warnings():  # where a notebook has no ipywidgets, of bars that it could have
+    warnings.filterwarnings("ignore", message="IProgress not found")
+    import pooch
 
 VARIABLE = "MULTI30K"
 COMMIT = "a3d2e0d26b56f3846f66a952536ffed4e401d05a"

@@ -131,11 +131,6 @@ def load_checkpoint(
     return about["step"], about["state"]
 
 
-def check_config(path: Path, model: nn.Module) -> None:
-    """Raises ValueError unless the checkpoint is of a model with the config of ``model``."""
-    _check_config(path, _open(path)[0], model)
-
-
 def load_transformer(path: str | Path, *, device: torch.device | str = "cpu") -> Transformer:
     """The model of a checkpoint, in evaluation mode. Raises ValueError as load_checkpoint does."""
     path = Path(path)

@@ -134,7 +134,8 @@ def fit(
         if done > n_steps:
             raise ValueError(f"n_steps must be at least the {done} done in {run}, got {n_steps}")
         bar = tqdm(total=n_steps, initial=done, disable=not progress or rank() > 0, leave=False)
-        with bar, torch.random.fork_rng([step.device] if step.device.type == "cuda" else []):
+        devices = [] if step.device.type == "cpu" else [step.device]
+        with bar, torch.random.fork_rng(devices, device_type=step.device.type):
             try:
                 for number in range(done + 1, n_steps + 1):
                     step(number)

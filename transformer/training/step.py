@@ -73,7 +73,7 @@ class TrainingStep:
         # by fully_shard, which shares gradients itself
         self.sharded = hasattr(self.model, "reshard")
         if world_size() > 1 and not self.sharded:
-            devices = [self.device] if self.device.type == "cuda" else None
+            devices = None if self.device.type == "cpu" else [self.device]
             options: dict[str, Any] = {_SYNC_BUFFERS: False}  # positions are the same everywhere
             self.forward = DistributedDataParallel(self.module, devices, **options)
         if self.compiled:
@@ -123,8 +123,9 @@ class TrainingStep:
         """What step ``number`` draws depends on nothing else."""
         seed = random.Random(f"{self.seed} {number} {rank()}").getrandbits(32)
         torch.default_generator.manual_seed(seed)  # torch.manual_seed asks every kind of device
-        if self.device.type == "cuda":
-            torch.cuda.manual_seed_all(seed)
+        if self.device.type != "cpu":
+            module = torch.get_device_module(self.device)
+            getattr(module, "manual_seed_all", module.manual_seed)(seed)  # a Mac has one GPU
 
     def _no_sync(self) -> contextlib.AbstractContextManager:
         """Where gradients of several batches are to be shared but once."""
