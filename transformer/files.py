@@ -29,8 +29,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        if isinstance(error, OSError):  # of the temporary file, or of none
-            raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+        if isinstance(error, OSError) and error.errno is not None:  # of the temporary file
+            raise OSError(error.errno, error.strerror, str(path)) from error
         raise
     flush(path.parent)
 

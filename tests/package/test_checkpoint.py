@@ -199,7 +199,8 @@ def test_keeps_the_latest_and_leaves_other_files_alone(tmp_path):
     run = tmp_path / "run"
     (run / "step-best").mkdir(parents=True)
     (run / "notes.txt").write_text("mine")
-    (run / ".step-00000001.safetensors.1a2b3c4d").touch()  # as a killed process leaves it
+    for left in (".step-00000001.safetensors.1a2b3c4d", ".tmpk8sAbZ"):  # the second by safetensors
+        (run / left).touch()  # as a killed process leaves it
     train(run, model(), 7)
     found = sorted(p.name for p in run.iterdir())
     assert found == [

@@ -258,6 +258,7 @@ WRONG = [
     (llama, load_llama, {"attention_bias": True}, "mlp_bias = True for our parts, got False"),
     (llama, load_llama, {"rope_parameters": {"rope_type": "llama3"}}, "'default' .* 'llama3'"),
     (llama, load_llama, {"rope_parameters": None, "rope_scaling": {"type": "yarn"}}, "got 'yarn'"),
+    (llama, load_llama, {"rope_scaling": {"rope_type": "linear"}}, "got 'linear'"),  # and the other
 ]
 
 

@@ -16,6 +16,7 @@ from tests.package.oracles import (
 )
 from transformer.cache import Memory
 from transformer.config import TransformerConfig
+from transformer.decoding import beam_search
 from transformer.embedding import Embedding
 from transformer.layers import Dropout, LayerNorm, RMSNorm
 from transformer.masks import causal_mask, padding_mask
@@ -321,6 +322,11 @@ def test_a_model_made_where_half_precision_is_the_default_type(position, dtype):
     assert logits.dtype == dtype
     state = model.start_decoding(SRC, max_len=2)
     assert_close(model.decode_next(TGT[:, 0], state), logits[:, 0], rtol=0, atol=0.1)
+    torch.set_default_dtype(dtype)
+    try:
+        beam_search(model, SRC, bos_id=1, eos_id=2, max_len=4)
+    finally:
+        torch.set_default_dtype(torch.float32)
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # PyTorch's kernel has no batches

@@ -239,17 +239,20 @@ def strange():
     return torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])
 
 
+@pytest.mark.usefixtures("unchecked")
 @pytest.mark.parametrize(
     ("make", "message"),
     [
         (lambda m: None, "schedule must be given to the paper's Adam, optimizer=None, got None"),
         (lambda m: strange(), "optimizer must move parameters of the model alone, .* in Adam"),
         (lambda m: torch.optim.LBFGS(m.parameters()), "optimizer must .* got LBFGS: wants a clos"),
+        (lambda m: torch.optim.SparseAdam(m.parameters()), "dense gradients, got SparseAdam"),
+        (lambda m: torch.optim.SGD, "optimizer must be made of torch.optim or None, got <class"),
     ],
 )
 def test_an_optimizer_that_cannot_be_used_is_refused_by_name(make, message):
     m, asked = model(), []
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         fit(m, asked.append, n_steps=1, optimizer=make(m), **QUIET)
     assert asked == []
 

@@ -62,7 +62,7 @@ class Beams:
         # the table: what each beam has written, <bos> in front, and its log-probability
         self.tokens = limits.unwritten(n, K, limits.max_len + 1, pad_id=pad_id, device=device)
         self.tokens[:, :, 0] = limits.first_tokens(n, device)[:, None]
-        self.log_p = torch.full((n, K), -math.inf, device=device)
+        self.log_p = torch.full((n, K), -math.inf, dtype=torch.float32, device=device)
         self.log_p[:, 0] = 0.0  # all beams begin alike: only the first counts
 
     def first_rows(self) -> Int[Tensor, " n_beams"]:
@@ -137,8 +137,8 @@ class Beams:
         """
         n, device = self.n_sentences, self.log_p.device
         best = self.limits.unwritten(n, self.length, pad_id=self.pad_id, device=device)
-        best_log_p = torch.full((n,), -math.inf, device=device)
-        best_score = torch.full((n,), -math.inf, device=device)
+        best_log_p = torch.full((n,), -math.inf, dtype=torch.float32, device=device)
+        best_score = torch.full((n,), -math.inf, dtype=torch.float32, device=device)
         for sources, tokens, log_p in self.finish():  # the shortest first
             n_tokens = tokens.size(1)
             score = log_p / length_divisor(n_tokens, length_penalty)

@@ -91,4 +91,5 @@ def _check_id(model: Decodable, **ids: int) -> None:
         if not 0 <= token < model.tgt_vocab_size:
             raise ValueError(f"{name} must be an id below {model.tgt_vocab_size}, got {token}")
         if token == model.pad_id:
-            raise ValueError(f"{name} must not be the padding id, got {token}")
+            other = "; a model may have a pad_id that stands in no text, or None"
+            raise ValueError(f"{name} must not be the padding id, got {token}{other}")

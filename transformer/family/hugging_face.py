@@ -227,11 +227,12 @@ def _activation(config: _Config, name: str) -> str:
 
 
 def _rope_theta(config: _Config) -> float:
-    rope = _Config(config.get("rope_parameters", config.get("rope_scaling", {})), config.source)
-    kind = rope.get("rope_type", rope.get("type", "default"))
-    if kind != "default":
-        wanted = "the rope_type 'default' for our parts"
-        raise ValueError(f"{config.source} must have {wanted}, got {kind!r}")
+    for name in ("rope_scaling", "rope_parameters"):  # a file may have both
+        rope = _Config(config.get(name, {}), config.source)
+        kind = rope.get("rope_type", rope.get("type", "default"))
+        if kind != "default":
+            wanted = "the rope_type 'default' for our parts"
+            raise ValueError(f"{config.source} must have {wanted}, got {kind!r}")
     return float(rope.get("rope_theta", config.get("rope_theta", 10_000.0)))
 
 

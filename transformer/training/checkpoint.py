@@ -63,7 +63,8 @@ def save_checkpoint(
     # no header, which ends at 100 MB: the losses of a few million steps would fill it
     tensors["about"] = torch.frombuffer(bytearray(json.dumps(about).encode()), dtype=torch.uint8)
     run.mkdir(parents=True, exist_ok=True)
-    for left in run.glob(".step-*"):  # half written by processes that were killed
+    # half written by processes that were killed: by this package, and by safetensors
+    for left in (*run.glob(".step-*"), *run.glob(".tmp*")):
         left.unlink()
     try:
         with replacing(file) as temporary:
@@ -214,7 +215,7 @@ def _open(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
             if not isinstance(about[key], kind) or isinstance(about[key], bool):
                 raise ValueError(f"its {key} is {about[key]!r:.40}")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path} is not a checkpoint of this package: {error!r}") from error
+        raise ValueError(f"{path} is not a checkpoint of this package: {error!r:.200}") from error
     if _NAME.fullmatch(path.name) and step_of(path) != about["step"]:
         wanted = f"{path} must be of step {step_of(path)}, as it is called"
         raise ValueError(f"{wanted}, got {about['step']}")

@@ -142,7 +142,14 @@ class TrainingStep:
 
 
 def check_optimizer(optimizer: torch.optim.Optimizer, module: nn.Module) -> None:
-    """Raises ValueError, which names it, for an optimizer that a step cannot use."""
+    """Raises ValueError, which names it, for an optimizer that a step cannot use.
+
+    TypeError for what is none.
+    """
+    if not isinstance(optimizer, torch.optim.Optimizer):
+        raise TypeError(f"optimizer must be made of torch.optim or None, got {optimizer!r:.60}")
+    if isinstance(optimizer, torch.optim.SparseAdam):
+        raise ValueError("optimizer must take dense gradients, got SparseAdam")
     kind, own = type(optimizer).__name__, set(module.parameters())
     if not all(p in own for group in optimizer.param_groups for p in group["params"]):
         raise ValueError(f"optimizer must move parameters of the model alone, got others in {kind}")
