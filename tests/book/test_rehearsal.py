@@ -11,6 +11,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from tests.package.soft_cuda import load
 from tools import rehearsal
 from tools.chapters import CHAPTERS
 from tools.set_up import repository, set_up_source
@@ -155,6 +156,7 @@ def test_colabs_versions_are_pinned_and_refused_on_another_python(monkeypatch):
         rehearsal.pins(colab=True)
 
 
+@pytest.mark.skipif(load.lacking() is not None, reason=str(load.lacking()))
 def test_a_gpu_of_software_is_loaded_with_the_kernel(tmp_path, monkeypatch):
     compiled = []
     monkeypatch.setattr(rehearsal, "output_of", lambda *command: compiled.append(command[1]))
