@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Self, cast, get_type_hints
+from typing import Any, TypeVar, cast, get_type_hints
 
 import torch
 from torch import Tensor, nn
@@ -35,6 +35,7 @@ _HOMES = {
     "DecoderOnly": "transformer.family.decoder_only",
     "EncoderOnly": "transformer.family.encoder_only",
 }
+Model = TypeVar("Model")
 
 
 class Pretrained:
@@ -47,8 +48,8 @@ class Pretrained:
 
     @classmethod
     def from_pretrained(
-        cls, name: str | Path, *, device: torch.device | str = "cpu", **download: Any
-    ) -> Self:
+        cls: type[Model], name: str | Path, *, device: torch.device | str = "cpu", **download: Any
+    ) -> Model:
         """The model of a folder, or of the Hub, such as "someone/a-model", in evaluation mode.
 
         ``download`` goes to ``huggingface_hub.snapshot_download``: revision, token, cache_dir, ….
