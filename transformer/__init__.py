@@ -1,12 +1,5 @@
 """The Transformer, executed: one room for each part of the model; this is the front door."""
 
-import signal
-import sys
-
-# At the command line, Ctrl-C in the second that PyTorch takes to load ends it without a traceback.
-if sys.argv[:1] == ["-m"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
 from transformer.config import TransformerConfig
 from transformer.decoding.search import beam_search, greedy_decode, sample
 from transformer.model import Transformer

@@ -44,7 +44,8 @@ def fused_heads(
     if q.device.type == "mps":  # whose kernels gave wrong numbers: pytorch#174861, pytorch#195910
         k, v = _repeated(q, k, v)
         scores = (q / math.sqrt(q.size(-1))) @ k.mT
-        return masked_softmax(scores if bias is None else scores + bias, mask) @ v
+        scores = scores if bias is None else scores + bias.to(q.dtype)
+        return masked_softmax(scores, mask) @ v
     note = None if mask is None else note_of(mask)
     if mask is None or note == "full":
         return _kernel(q, k, v, bias)
@@ -100,10 +101,10 @@ def fused_dropout(x: Float[Tensor, "*shape"], p: float) -> Float[Tensor, "*shape
     """Zero with probability ``p``, the others divided by 1 - p; chapter 7 explains it.
 
     On a CPU it draws 16 random bits for each number, four numbers at a time, which takes half as
-    long as ``F.dropout`` and makes ``p`` exact to 1/65536; elsewhere, and when compiled, it is
-    ``F.dropout``.
+    long as ``F.dropout`` and makes ``p`` exact to 1/65536; elsewhere, when compiled and under
+    ``vmap``, it is ``F.dropout``.
     """
-    if x.device.type != "cpu" or torch.compiler.is_compiling():
+    if x.device.type != "cpu" or not has_values(x):
         return F.dropout(x, p)
     words = torch.empty(-(-x.numel() // 4), dtype=torch.int64).random_(-(2**63), None)
     bits = words.view(torch.int16)[: x.numel()].view(x.shape)  # uniform from -2¹⁵ to 2¹⁵ - 1

@@ -189,16 +189,16 @@ class Transformer(nn.Module, Pretrained):
 
     def encode(self, src: Int[Tensor, "B S"]) -> Memory:
         """One vector for each source token, in its context; and which of them are padding."""
-        mask = self._words("src", src, self.config.src_vocab_size)  # (B, 1, 1, S)
+        mask = self._padding_mask("src", src, self.config.src_vocab_size)  # (B, 1, 1, S)
         return Memory(self.encoder(self.src_embedding(src), mask), mask)
 
     def decode(
         self, tgt: Int[Tensor, "B T"], memory: Memory
     ) -> Float[Tensor, "B T tgt_vocab_size"]:
         """Position t sees the tokens 0 … t of ``tgt`` and all of the memory but its padding."""
-        words = self._words("tgt", tgt, self.config.tgt_vocab_size)  # (B, 1, 1, T)
+        words = self._padding_mask("tgt", tgt, self.config.tgt_vocab_size)  # (B, 1, 1, T)
         check_shape(memory.vectors, len(tgt), "S", self.config.d_model, name="memory")
-        tgt_mask = decoder_mask(words)  # (B, 1, T, T), or (T, T) where that says it all
+        tgt_mask = decoder_mask(words)  # & causal_mask(T): (B, 1, T, T), or (T, T) alone
         return self.output(
             self.decoder(self.tgt_embedding(tgt), memory.vectors, tgt_mask, memory.mask)
         )
@@ -222,8 +222,10 @@ class Transformer(nn.Module, Pretrained):
         vectors, mask = state.memory
         return self.output(self.decoder(x, vectors, state.mask(), mask, state.caches))[:, 0]
 
-    def _words(self, name: str, tokens: Tensor, vocab_size: int) -> Bool[Tensor, "B 1 1 length"]:
-        """The padding mask of ids that are checked."""
+    def _padding_mask(
+        self, name: str, tokens: Tensor, vocab_size: int
+    ) -> Bool[Tensor, "B 1 1 length"]:
+        """Of ids that are checked."""
         mask = checked_padding_mask(tokens, self.config.pad_id, vocab_size, name=name)
         if tokens.size(1) > self.config.max_len:
             raise ValueError(

@@ -4,7 +4,7 @@ import random
 import signal
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, get_args, runtime_checkable
 import numpy as np
 import torch
 import torch.distributed as dist
-from torch import nn
+from torch import Tensor, nn
 
 from transformer.checks import check_choice
 
@@ -48,6 +48,24 @@ def autocast_dtype(device: torch.device | str, precision: Precision = "auto") ->
     if precision == "fp16" and not is_cuda:
         raise ValueError(f"precision must be bf16 or fp32 on {device.type}, got 'fp16'")
     return {"fp32": None, "bf16": torch.bfloat16, "fp16": torch.float16}[precision]
+
+
+def compile_or_refuse(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """``function`` by torch.compile, which compiles when it is called first; chapter 13.
+
+    That raises ValueError where something lacks, such as a C++ compiler.
+    """
+    by_compiler = torch.compile(function)
+
+    def call(*inputs: Any) -> Tensor:
+        try:
+            return by_compiler(*inputs)
+        except torch._dynamo.exc.BackendCompilerFailed as error:
+            reason = str(error.inner_exception).partition("\n")[0]
+            message = f"compiled must be False here, where torch.compile fails: {reason}"
+            raise ValueError(message) from error
+
+    return call
 
 
 def rank() -> int:

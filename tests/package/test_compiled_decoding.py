@@ -11,6 +11,7 @@ from tests.package.test_decoder_only import CONFIGS, prompts
 from tests.package.test_decoder_only import model as decoder_only
 from tests.package.test_decoding import Chain
 from tests.package.test_model import SRC
+from tools.chapters import ROOT
 from transformer.decoding import compiled, greedy_decode
 from transformer.positional import POSITIONS
 
@@ -83,7 +84,7 @@ for model in (
 
 def test_the_step_is_one_graph():
     # in a process of its own: the run-time check of annotations is not made to be compiled
-    subprocess.run([sys.executable, "-c", COMPILE], check=True)
+    subprocess.run([sys.executable, "-c", COMPILE], cwd=ROOT, check=True)
 
 
 def test_nan_is_told_but_not_behind_an_end():

@@ -25,7 +25,7 @@ from transformer.decoding.limits import Limits
 from transformer.decoding.protocol import Decodable
 from transformer.decoding.steps import not_a_number
 from transformer.masks import noted
-from transformer.runtime import evaluating
+from transformer.runtime import compile_or_refuse, evaluating
 
 
 def compiled_greedy(
@@ -81,7 +81,7 @@ def _step(
 
 @functools.cache
 def _compiled_step() -> Callable[..., Tensor]:
-    return torch.compile(_step)  # past the limit of shapes that it keeps, it runs as it is
+    return compile_or_refuse(_step)  # past the limit of shapes that it keeps, it runs as it is
 
 
 class FixedState:

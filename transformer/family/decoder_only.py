@@ -46,7 +46,7 @@ class DecoderOnly(Stack):
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T vocab_size"]:
         """Raises ValueError for ids outside the vocabulary and lengths past ``max_len``."""
-        return self.read(tokens, self.words(tokens))
+        return self.read(tokens, self.padding_mask(tokens))
 
     def read(
         self,
@@ -98,7 +98,7 @@ class DecoderOnly(Stack):
 
     def _prompt(self, src: Tensor) -> Bool[Tensor, "B 1 1 P"]:
         """Which tokens of prompts are words; ValueError where padding stands behind one."""
-        words = self.words(src, "src")
+        words = self.padding_mask(src, "src")
         if note_of(words) != "full" and has_values(src):
             ends = words[:, 0, 0]
             if (ends[:, 1:] < ends[:, :-1]).any():

@@ -76,7 +76,7 @@ class EncoderOnly(Stack):
         Raises ValueError for ids outside the vocabulary, lengths past ``max_len``, and types of a
         model that has none or not as many.
         """
-        words = self.words(tokens)
+        words = self.padding_mask(tokens)
         if types is not None:
             if not self.config.n_token_types:
                 raise ValueError("types must be None in a model without token types, got a tensor")

@@ -64,8 +64,8 @@ class Stack(nn.Module, Pretrained):
             x = block(x, mask)
         return self.norm(x)
 
-    def words(self, tokens: Tensor, name: str = "tokens") -> Bool[Tensor, "B 1 1 T"]:
-        """The padding mask. ValueError for ids outside the vocabulary, lengths past ``max_len``."""
+    def padding_mask(self, tokens: Tensor, name: str = "tokens") -> Bool[Tensor, "B 1 1 T"]:
+        """Where words are. ValueError for ids outside the vocabulary, lengths past ``max_len``."""
         mask = checked_padding_mask(tokens, self.pad_id, self.config.vocab_size, name=name)
         if tokens.size(1) > self.config.max_len:
             raise ValueError(

@@ -13,7 +13,14 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from transformer.checks import check_positive, check_share
-from transformer.runtime import Precision, autocast_dtype, rank, uninterrupted, world_size
+from transformer.runtime import (
+    Precision,
+    autocast_dtype,
+    compile_or_refuse,
+    rank,
+    uninterrupted,
+    world_size,
+)
 from transformer.training.objective import (
     Schedule,
     count_labels,
@@ -77,7 +84,7 @@ class TrainingStep:
             options: dict[str, Any] = {_SYNC_BUFFERS: False}  # positions are the same everywhere
             self.forward = DistributedDataParallel(self.module, devices, **options)
         if self.compiled:
-            self.forward = _compiled(self.forward)
+            self.forward = compile_or_refuse(self.forward)
 
     def __call__(self, number: int) -> None:
         """Step ``number``, from 1; the mean loss of its tokens, in nats, joins ``losses``."""
@@ -158,21 +165,3 @@ def check_optimizer(optimizer: torch.optim.Optimizer, module: nn.Module) -> None
         raise ValueError(
             f"optimizer must make a step of the gradients, got {kind}: wants a closure"
         )
-
-
-def _compiled(forward: Any) -> Callable[..., Tensor]:
-    """``forward`` by torch.compile, which compiles when it is called first.
-
-    That raises ValueError where something lacks, such as a C++ compiler.
-    """
-    by_compiler = torch.compile(forward)
-
-    def call(*inputs: Tensor) -> Tensor:
-        try:
-            return by_compiler(*inputs)
-        except torch._dynamo.exc.BackendCompilerFailed as error:
-            reason = str(error.inner_exception).partition("\n")[0]
-            message = f"compiled must be False here, where torch.compile fails: {reason}"
-            raise ValueError(message) from error
-
-    return call
