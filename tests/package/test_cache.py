@@ -16,7 +16,7 @@ from transformer.cache import (
     takes_cache,
 )
 from transformer.config import TransformerConfig
-from transformer.masks import causal_mask, padding_mask
+from transformer.masks import causal_mask, note_of, noted, padding_mask
 from transformer.model import DecoderLayer, EncoderLayer
 from transformer.multihead import record_attention
 
@@ -179,6 +179,8 @@ def test_a_memory_selects_vectors_and_mask_together():
     assert torch.equal(selected.vectors, vectors_[rows])
     assert torch.equal(selected.mask, mask[rows])
     assert Memory(vectors_).select(rows).mask is None
+    full = noted(torch.ones_like(mask), "full")
+    assert note_of(Memory(vectors_, full).select(rows).mask) == "full"
 
 
 def test_a_state_selects_its_memory_and_every_cache():

@@ -345,6 +345,15 @@ def test_gradients_of_each_sentence_by_vmap(position):
             assert_close(every[name][b], gradient, rtol=0, atol=1e-9, msg=name)
 
 
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_each_sentence_drops_out_by_itself_under_vmap():
+    model = Transformer(config(dropout=0.5)).train()
+    same = SRC[:1].expand(8, -1)
+    for randomness, n_different in (("different", 8), ("same", 1)):
+        logits = vmap(lambda src: model(src[None], src[None]), randomness=randomness)(same)
+        assert len({row.sum().item() for row in logits.detach()}) == n_different
+
+
 def test_one_dimensional_heads():
     model = shaken(Transformer(config(n_heads=D)))
     assert model(SRC, TGT).isfinite().all()
