@@ -1,7 +1,7 @@
 """A model in a folder of its own, or on the Hugging Face Hub: one call each way.
 
-config.json          its class and the sizes that it was made with
-model.safetensors    its weights
+- ``config.json``: its class and the sizes that it was made with;
+- ``model.safetensors``: its weights.
 
 Checkpoints, from which a training goes on, are in ``transformer.training.checkpoint``.
 """

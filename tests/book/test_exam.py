@@ -99,7 +99,7 @@ def test_weights_without_the_tables_names_are_asked_for(edits, missing, tmp_path
     results = list(asked(source, tmp_path))
     assert {r.mark for r in results} == {"✓", "○"}
     texts = {r.text for r in results if r.mark == "○"}
-    assert {f"looks for {missing}. Name it so, or say in book_names" in text for text in texts}
+    assert {f"looks for {missing}. Call it so, or say in book_names" in text for text in texts}
     assert not any("waits" in text for text in texts)
     assert results[11].part == "Transformer, the numbers"
     assert results[11].mark == "○"

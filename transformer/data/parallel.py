@@ -47,7 +47,7 @@ def read_parallel(
     if a side is not UTF-8, over 16,384 bytes, empty, or over ``max_words``.
 
     Raises ValueError for files of different lengths, of another encoding, of broken gzip, of
-    nothing but \r where lines should end, or without a good pair; and for a bad pair unless
+    nothing but ``\r`` where lines should end, or without a good pair; and for a bad pair unless
     ``on_bad`` is "skip".
     """
     check_choice(get_args(OnBad), on_bad=on_bad)
@@ -117,11 +117,11 @@ def encode_pairs(
 def read_lines(readline: Callable[[int], bytes], name: str) -> Iterator[tuple[str, str | None]]:
     r"""The lines of a binary file, each as soon as it is there, and its fault; chapter 11.
 
-    Only \n and \r\n end a line. It is cleaned by ``clean_line``; one that is not UTF-8, or longer
+    Only ``\n`` and ``\r\n`` end a line. It is cleaned by ``clean_line``; one that is not UTF-8, or longer
     than 16,384 bytes, comes as "" with the fault.
 
     Raises ValueError, which says ``name``, for UTF-16 and UTF-32, which have marks of their own or
-    NUL bytes, and for a file whose first line has no end but \r.
+    NUL bytes, and for a file whose first line has no end but ``\r``.
     """
     number, goes_on = 0, False
     while piece := readline(LONGEST_LINE + 1):

@@ -1,8 +1,8 @@
 """Checkpoints that a killed process cannot spoil: one safetensors file each, renamed into place.
 
-model.…        the parameters and saved buffers of the model, by name
-optimizer.…    what the optimizer remembers of each parameter, by its name
-about          all else, a JSON object as bytes; nothing is pickled
+- ``model.…``: the parameters and saved buffers of the model, by name;
+- ``optimizer.…``: what the optimizer remembers of each parameter, by its name;
+- ``about``: all else, a JSON object as bytes; nothing is pickled.
 """
 
 import json

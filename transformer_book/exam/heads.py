@@ -73,7 +73,7 @@ def ask_heads(mine: Mine) -> str:
     expected = book(x, memory, memory)
     masked = book(x, memory, memory, mask[:, None])
     if far(expected, y) or far(masked, heads(x, memory, as_form(mask, mine.mask_axes))):
-        stored = "Or do they cut other columns into heads? Then say so in book_names"
+        stored = "Do they have a bias, or cut other columns into heads? Then say so in book_names"
         raise Wrong(
             "with your matrices in them, the book's heads give other answers",
             *(heads.hints(x, memory) or [stored]),

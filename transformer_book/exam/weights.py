@@ -38,8 +38,9 @@ class Unnamed(NotThereYet):
     def __init__(self, name: str, module: nn.Module):
         super().__init__(
             f"right in all that shows from outside. To compare the numbers with the book's, the "
-            f"exam looks for {name} in your {type(module).__name__}. Name it so, or say in "
-            "book_names which of yours it is (the exam's page shows how)"
+            f"exam looks for {name} in your {type(module).__name__}. Call it so, or say in "
+            "book_names which of yours it is, in that class or the one that it is a part of (the "
+            "exam's page shows how)"
         )
 
 
