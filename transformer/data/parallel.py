@@ -117,8 +117,8 @@ def encode_pairs(
 def read_lines(readline: Callable[[int], bytes], name: str) -> Iterator[tuple[str, str | None]]:
     r"""The lines of a binary file, each as soon as it is there, and its fault; chapter 11.
 
-    Only ``\n`` and ``\r\n`` end a line. It is cleaned by ``clean_line``; one that is not UTF-8, or longer
-    than 16,384 bytes, comes as "" with the fault.
+    Only ``\n`` and ``\r\n`` end a line. It is cleaned by ``clean_line``; one that is not UTF-8, or
+    longer than 16,384 bytes, comes as "" with the fault.
 
     Raises ValueError, which says ``name``, for UTF-16 and UTF-32, which have marks of their own or
     NUL bytes, and for a file whose first line has no end but ``\r``.
