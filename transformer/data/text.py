@@ -25,9 +25,10 @@ def clean_line(line: str, *, lowercase: bool = False) -> str:
     A control character (``\r``, NUL, U+0085 …), a line or paragraph separator and the
     zero-width space, U+200B, become a space each; the byte-order mark, U+FEFF, is dropped wherever
     it stands. Letters and their marks are put in Unicode's normal form C, and white space around
-    the line is dropped. All else stays to the letter: tabs, no-break spaces, runs of spaces, joiners.
+    the line is dropped. All else stays to the letter: tabs, no-break spaces, runs of spaces,
+    joiners.
 
-    ``lowercase`` makes small letters, as ``str.lower`` does: a Σ that ends a word becomes ς.
+    ``lowercase`` makes small letters, as ``str.lower`` does for text: a Σ that ends a word becomes ς.
     """
     return line_normalizer(lowercase=lowercase).normalize_str(line)
 
