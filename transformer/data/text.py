@@ -28,7 +28,7 @@ def clean_line(line: str, *, lowercase: bool = False) -> str:
     the line is dropped. All else stays to the letter: tabs, no-break spaces, runs of spaces,
     joiners.
 
-    ``lowercase`` makes small letters, as ``str.lower`` does for text: a Σ that ends a word becomes ς.
+    ``lowercase`` makes small letters, as ``str.lower`` does: a Σ that ends a word becomes ς.
     """
     return line_normalizer(lowercase=lowercase).normalize_str(line)
 
