@@ -32,7 +32,8 @@ def of_two_groups(model):
         {"params": [p for _, p in named if p.dim() > 1]},
         {"params": vectors, "weight_decay": 0},
     ]
-    return torch.optim.AdamW(groups, lr=0.01, weight_decay=0.1)
+    # so large an eps, else a gradient of 0 makes whole steps of its rounding errors
+    return torch.optim.AdamW(groups, lr=0.01, weight_decay=0.1, eps=1e-3)
 
 
 def learn(*, rank=0, world_size=1, shard=lambda model: model, optimizer=lambda model: None):

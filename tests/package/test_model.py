@@ -349,9 +349,10 @@ def test_gradients_of_each_sentence_by_vmap(position):
 def test_each_sentence_drops_out_by_itself_under_vmap():
     model = Transformer(config(dropout=0.5)).train()
     same = SRC[:1].expand(8, -1)
-    for randomness, n_different in (("different", 8), ("same", 1)):
+    for randomness, n_far in (("different", 8 * 7), ("same", 0)):
         logits = vmap(lambda src: model(src[None], src[None]), randomness=randomness)(same)
-        assert len({row.sum().item() for row in logits.detach()}) == n_different
+        far = (logits[:, None] - logits).abs().flatten(2).amax(dim=-1) > 1e-3  # each from each
+        assert far.sum() == n_far
 
 
 def test_one_dimensional_heads():
