@@ -5,6 +5,8 @@ import json
 import torch
 from safetensors.torch import load_file, save_file
 
+from transformer.training.checkpoint import digest_of
+
 
 def read_about(file):
     """The JSON object in it."""
@@ -24,5 +26,7 @@ def change_about(file, change):
 
 
 def change_tensor(file, name, tensor):
-    tensors = {key: value.clone() for key, value in load_file(file).items()}
-    save_file(tensors | {name: tensor}, file)
+    """Puts another tensor into it, as if it had been saved so."""
+    tensors = {key: value.clone() for key, value in load_file(file).items()} | {name: tensor}
+    del tensors["sha256"]
+    save_file(tensors | {"sha256": digest_of(tensors)}, file)

@@ -134,7 +134,7 @@ def test_trains_on_the_grammar_corpus_and_measures(trained):
     best = min(about["state"]["evaluations"].values())
     assert results["dev"]["loss"] == pytest.approx(best, rel=1e-6)
     assert {p.name for p in run.iterdir()} == {
-        *("settings.json", "source.json", "target.json", "results.json", LOCK),
+        *("settings.json", "results.json", LOCK),
         *("step-00000002.safetensors", "step-00000004.safetensors"),
     }
 
@@ -238,14 +238,16 @@ def test_a_run_goes_on_that_is_older_than_an_option(quick, tmp_path, capsys):
     assert message.endswith("is a run with other settings: --norm was post, is pre")
 
 
-def test_where_another_vocabulary_lies_a_run_does_not_go_on_and_nothing_is_translated(
-    quick, few, tmp_path, capsys, monkeypatch
+@pytest.mark.parametrize("part", ["lowercase", "vocabulary"])
+def test_with_other_settings_a_run_does_not_go_on_and_nothing_is_translated(
+    part, quick, few, tmp_path, capsys, monkeypatch
 ):
     run = tmp_path / "run"
     trains(run, *quick)
-    stored = json.loads((run / "bpe.json").read_text())
-    stored["normalizer"] = None  # as many pieces
-    (run / "bpe.json").write_text(json.dumps(stored))
+    file = run / "settings.json"
+    settings = json.loads(file.read_text())
+    settings["vocabulary"]["byte pairs"]["normalizer"] = None  # as many pieces
+    file.write_text(json.dumps(settings if part == "vocabulary" else settings | {part: True}))
     monkeypatch.setattr(prepare, "read_files", None)  # it is not to come that far
     capsys.readouterr()
     for words in (
@@ -255,21 +257,8 @@ def test_where_another_vocabulary_lies_a_run_does_not_go_on_and_nothing_is_trans
         ("export", run, "--to", "marian", tmp_path / "new"),
     ):
         message = refused(capsys, *words)
-        assert message == (f"{run}/bpe.json is not the vocabulary that the run began with")
-    assert not (tmp_path / "new").exists()
-
-
-def test_where_other_settings_lie_a_run_does_not_go_on_and_nothing_is_translated(
-    quick, few, tmp_path, capsys
-):
-    run = tmp_path / "run"
-    trains(run, *quick)
-    file = run / "settings.json"
-    file.write_text(json.dumps({**json.loads(file.read_text()), "lowercase": True}))
-    capsys.readouterr()
-    for words in (("train", "--out", run, *quick), ("translate", run), ("evaluate", run, *few)):
-        message = refused(capsys, *words)
         assert message == f"{file} is not the one that step-00000004.safetensors was trained with"
+    assert not (tmp_path / "new").exists()
 
 
 def test_two_commands_do_not_train_in_one_folder(quick, tmp_path, capsys, monkeypatch):
@@ -392,26 +381,20 @@ def test_a_run_that_has_diverged_ends_with_its_results(quick, few, tmp_path, cap
     assert results["dev"]["loss"] == 1000
 
 
-def test_killed_while_its_folder_is_filled_a_run_can_begin(quick, tmp_path, monkeypatch, capsys):
+def test_killed_while_its_settings_are_written_a_run_can_begin(quick, tmp_path, monkeypatch):
     run = tmp_path / "run"
-    run.mkdir()
-    replace, renamed = os.replace, []
 
     def kill(source, target):
-        if Path(target).parent == run:
-            renamed.append(Path(target).name)
-            if renamed == ["bpe.json", "settings.json"]:
-                raise KeyboardInterrupt
-        replace(source, target)
+        raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", kill)
+        patch.setattr(Path, "unlink", lambda path: None)  # nor does a killed process tidy up
         assert main(["train", "--out", str(run), *quick]) == 130
-    assert [path.name for path in run.iterdir()] == ["bpe.json"]
-    capsys.readouterr()
-    message = refused(capsys, "train", "--out", run, *quick, "--vocab-size", "299")
-    assert message == f"--out must be a new folder or that of a run, got {run}"
+    [left] = run.iterdir()
+    assert left.name.startswith(".settings.json.")
     trains(run, *quick)
+    assert not left.exists()
 
 
 def test_the_number_of_epochs_gives_that_of_steps(files, few, tmp_path):
@@ -572,7 +555,7 @@ def test_a_name_that_weights_cannot_have_is_refused_at_the_start(tmp_path, capsy
 def test_a_folder_that_cannot_be_made_is_named(quick, tmp_path, capsys):
     (tmp_path / "file").write_text("")
     message = refused(capsys, "train", "--out", tmp_path / "file/run", *quick)
-    assert message == f"{tmp_path / 'file'}: File exists"
+    assert message == f"{tmp_path / 'file/run'}: Not a directory"
 
 
 @pytest.mark.usefixtures("unchecked")  # decodes
@@ -580,8 +563,8 @@ def test_a_full_disk_leaves_what_was_there_and_is_told_in_a_line(quick, few, tmp
     run, results, new = (tmp_path / name for name in ("run", "results.json", "new"))
     with largest_file(100):
         message = refused(capsys, "train", "--out", run, *quick, "--dev", *few)
-    assert message == f"{run}: File too large"
-    assert not run.exists()
+    assert message == f"{run}/settings.json: File too large"
+    assert not list(run.iterdir())
     trains(run, *quick, "--dev", *few)
     results.write_text("old")
     before = contents(run)

@@ -369,8 +369,6 @@ def test_checkpoints_are_best_last_or_a_step_or_a_mean(run, options, capsys):
             b"{}",
             "{run}/settings.json is not of a training run: ValueError: its format",
         ),
-        ("bpe.json", None, "{run}/bpe.json: No such file or directory"),
-        ("bpe.json", b"{", "{run}/bpe.json is not the vocabulary that the run began with"),
         ("step-00000120.safetensors", b"x", "{run}/step-00000120.safetensors is damaged"),
     ],
 )
@@ -387,7 +385,7 @@ def test_a_run_of_a_huge_model_is_refused_before_memory_is_asked_for(run, tmp_pa
     huge = shutil.copytree(run, tmp_path / "run")
     for name, value, message in (
         ("max_len", 10**12, "max_len"),
-        ("d_model", 10**30, "is not a checkpoint"),
+        ("d_model", 10**30, "a model must have at most"),
         ("n_encoder_layers", 10**9, "n_encoder_layers must be at most"),
     ):
         about = read_about(checkpoints(run)[-1])
@@ -399,10 +397,15 @@ def test_a_run_of_a_huge_model_is_refused_before_memory_is_asked_for(run, tmp_pa
 def test_settings_with_a_value_of_another_kind_are_refused(run, tmp_path, capsys):
     damaged = shutil.copytree(run, tmp_path / "run")
     settings = json.loads((run / "settings.json").read_text())
-    for key, value in (("lowercase", "no"), ("byte_pairs", 1), ("digests", 3), ("format", "x")):
+    for key, value in (("lowercase", "no"), ("vocabulary", 1), ("digests", 3), ("format", "x")):
         (damaged / "settings.json").write_text(json.dumps({**settings, key: value}))
         message = refused(capsys, "translate", damaged)
         assert message.startswith(f"{damaged}/settings.json is not of a training run: ")
+    (damaged / "settings.json").write_text(json.dumps({**settings, "vocabulary": {}}))
+    assert (
+        refused(capsys, "translate", damaged)
+        == f"{damaged}/settings.json holds no vocabulary: " + "KeyError('source')"
+    )
 
 
 def test_weights_that_are_no_numbers_are_refused(run, tmp_path, capsys):
@@ -414,8 +417,7 @@ def test_weights_that_are_no_numbers_are_refused(run, tmp_path, capsys):
 
 
 def test_a_folder_without_a_checkpoint_is_refused(run, tmp_path, capsys):
-    for name in ("settings.json", "bpe.json"):
-        shutil.copy(run / name, tmp_path)
+    shutil.copy(run / "settings.json", tmp_path)
     assert refused(capsys, "translate", tmp_path) == f"{tmp_path} holds no checkpoint"
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import torch
 
 from transformer.commands.options import LARGEST, Decoding
-from transformer.commands.run_folder import RunFolder, Settings
+from transformer.commands.run_folder import RunFolder, Settings, as_json
 from transformer.commands.train_options import (
     batch_sizes,
     batches_per_step,
@@ -90,8 +90,7 @@ def prepare(args: argparse.Namespace, *, rank: int, world_size: int) -> Job:
     model = Transformer(config)
     optimizer = make_optimizer(args, model.parameters())
     if begins:
-        settings = Settings(args.lowercase, bool(args.train), digests, settled(args))
-        folder.create(settings, tokenizers)
+        folder.create(Settings(args.lowercase, digests, settled(args), as_json(tokenizers)))
     steps_per_epoch = math.ceil(len(batches) / accumulate)
     return Job(folder, model, optimizer, splits, batches, steps_per_epoch, n_steps, schedule)
 

@@ -1,19 +1,17 @@
 """The folder of a training run: what lies in it, under which names, and whether it is whole.
 
-settings.json    what the run was started with, and digests of its sentences and its vocabulary
-bpe.json         the byte pairs of both languages, or
-source.json, target.json    the words of each
+settings.json         what the run was started with, digests of its sentences, and its vocabulary:
+                      the byte pairs of both languages, or the words of each
 step-….safetensors    checkpoints, see transformer.training.checkpoint
-results.json     what was measured at the end
+results.json          what was measured at the end
 """
 
 import argparse
 import hashlib
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_origin, get_type_hints
 
@@ -29,6 +27,7 @@ from transformer.commands.options import (
 )
 from transformer.data.corpus import Tokenizers
 from transformer.data.text import BytePairEncoding, Vocabulary
+from transformer.data.tokens import SPECIALS
 from transformer.files import only_writer, replace_file
 from transformer.model import Transformer
 from transformer.runtime import default_device
@@ -42,9 +41,8 @@ from transformer.training.checkpoint import (
     step_of,
 )
 
-_FORMAT = "transformer.commands.run_folder 2"
+_FORMAT = "transformer.commands.run_folder 3"
 _SETTINGS, _RESULTS = "settings.json", "results.json"
-_BYTE_PAIRS, _WORDS = "bpe.json", ("source.json", "target.json")
 
 
 @dataclass(frozen=True)
@@ -52,10 +50,9 @@ class Settings:
     """What a run was started with and must go on with."""
 
     lowercase: bool
-    byte_pairs: bool  # one vocabulary of both languages, rather than the words of each
     digests: dict[str, str]  # of the sentences to train and to measure on
     options: dict[str, Any]
-    tokenizers: dict[str, str] = field(default_factory=dict)  # digests of their files
+    vocabulary: dict[str, Any]  # by as_json
 
 
 class LoadedRun(NamedTuple):
@@ -103,43 +100,22 @@ class RunFolder:
 
     def check_new(self) -> None:
         """Raises ValueError unless there is nothing yet, an empty folder, or what a kill left."""
+        names = os.listdir(self.path) if self.path.is_dir() else []
         is_file = self.path.exists() and not self.path.is_dir()
-        if is_file or self._names() - {_BYTE_PAIRS, *_WORDS}:
+        if is_file or not all(name.startswith(f".{_SETTINGS}.") for name in names):
             raise ValueError(f"--out must be a new folder or that of a run, got {self.path}")
 
-    def _names(self) -> set[str]:
-        return set(os.listdir(self.path)) if self.path.is_dir() else set()
-
-    def create(self, settings: Settings, tokenizers: Tokenizers) -> None:
-        """Makes the whole of it, or nothing; killed in between, the same command makes the rest."""
+    def create(self, settings: Settings) -> None:
+        """Makes it a run by one file, which is there whole or not at all."""
         self.check_new()
-        self.path.absolute().parent.mkdir(parents=True, exist_ok=True)
-        try:
-            self._create(settings, tokenizers)
-        except OSError as error:  # which would name what it is called on the way
-            raise OSError(error.errno, error.strerror or str(error), str(self.path)) from error
-
-    def _create(self, settings: Settings, tokenizers: Tokenizers) -> None:
-        parent = self.path.absolute().parent
-        with tempfile.TemporaryDirectory(dir=parent, prefix=".new-run-") as temporary:
-            made = Path(temporary)
-            names = (_BYTE_PAIRS,) if settings.byte_pairs else _WORDS
-            for name, tokenizer in zip(names, tokenizers, strict=False):
-                tokenizer.save(made / name)
-            written = {name: _digest(made / name) for name in names}
-            if any(written.get(name) != _digest(self.path / name) for name in self._names()):
-                raise ValueError(f"--out must be a new folder or that of a run, got {self.path}")
-            about = {"format": _FORMAT, **asdict(replace(settings, tokenizers=written))}
-            replace_file(made / _SETTINGS, json.dumps(about, indent=1))
-            self.path.mkdir(exist_ok=True)
-            for name in (*names, _SETTINGS):  # the settings come last: they make it a run
-                os.replace(made / name, self.path / name)
+        self.path.mkdir(parents=True, exist_ok=True)
+        for left in self.path.iterdir():
+            left.unlink()
+        about = {"format": _FORMAT, **asdict(settings)}
+        replace_file(self.path / _SETTINGS, json.dumps(about, indent=1))
 
     def settings(self) -> Settings:
-        """Raises ValueError for a folder without settings, and for one with other files of words.
-
-        The vocabulary belongs to the weights: with another one each id would mean another word.
-        """
+        """Raises ValueError for a folder without settings."""
         file, hints = self.path / _SETTINGS, get_type_hints(Settings)
         kinds = {name: get_origin(kind) or kind for name, kind in hints.items()}
         try:
@@ -148,11 +124,6 @@ class RunFolder:
             raise ValueError(
                 f"{self.path} must be the folder of a run, has no {_SETTINGS}"
             ) from None
-        for name, wanted in about["tokenizers"].items():
-            if _digest(self.path / name) != wanted:
-                raise ValueError(
-                    f"{self.path / name} is not the vocabulary that the run began with"
-                )
         return Settings(**{name: about[name] for name in kinds})
 
     def check_options(self, options: Mapping[str, Any], defaults: Mapping[str, Any]) -> None:
@@ -179,8 +150,11 @@ class RunFolder:
         )
 
     def label(self) -> str:
-        """What checkpoints keep, by which their settings, and so the words, are known again."""
-        return _digest(self.path / _SETTINGS)
+        """What checkpoints keep, by which their settings, and so the words, are known again.
+
+        With another vocabulary each id would mean another word.
+        """
+        return hashlib.sha256((self.path / _SETTINGS).read_bytes()).hexdigest()
 
     def check_label(self, checkpoint: Path) -> None:
         """Raises ValueError where the settings are not those that the weights were learned with."""
@@ -198,11 +172,14 @@ class RunFolder:
             raise ValueError(f"{self.path} is a run with other settings: {changed}")
 
     def tokenizers(self) -> Tokenizers:
-        if self.settings().byte_pairs:
-            shared = BytePairEncoding.load(self.path / _BYTE_PAIRS)
-            return shared, shared
-        source, target = (Vocabulary.load(self.path / name) for name in _WORDS)
-        return source, target
+        vocabulary = self.settings().vocabulary
+        try:
+            if "byte pairs" in vocabulary:
+                shared = BytePairEncoding.from_json(json.dumps(vocabulary["byte pairs"]))
+                return shared, shared
+            return Vocabulary(vocabulary["source"]), Vocabulary(vocabulary["target"])
+        except (ValueError, TypeError, KeyError) as error:
+            raise ValueError(f"{self.path / _SETTINGS} holds no vocabulary: {error!r}") from error
 
     def last_step(self) -> int | None:
         saved = checkpoints(self.path)
@@ -256,5 +233,10 @@ def to_json(results: Mapping[str, Any]) -> str:
     return json.dumps(finite, indent=1)
 
 
-def _digest(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
+def as_json(tokenizers: Tokenizers) -> dict[str, Any]:
+    """A vocabulary to be stored: byte pairs are of both languages."""
+    source, target = tokenizers
+    if isinstance(source, BytePairEncoding):
+        return {"byte pairs": json.loads(source.to_json())}
+    pair = {"source": source, "target": target}
+    return {name: side.words(range(len(SPECIALS), len(side))) for name, side in pair.items()}

@@ -189,24 +189,27 @@ class BytePairEncoding:
     @classmethod
     def load(cls, path: str | Path) -> "BytePairEncoding":
         """Raises ValueError, which names the file, if ``save`` did not write it."""
-        data = Path(path).read_bytes()
         try:
-            tokenizer = Tokenizer.from_buffer(data)
-        except Exception as error:  # the library's own errors are of no narrower class
+            return cls.from_json(Path(path).read_bytes())
+        except ValueError as error:
             raise ValueError(f"{path} is not a saved BytePairEncoding: {error}") from error
+
+    @classmethod
+    def from_json(cls, data: str | bytes) -> "BytePairEncoding":
+        """Raises ValueError for what ``to_json`` does not give."""
+        try:
+            tokenizer = Tokenizer.from_buffer(data.encode() if isinstance(data, str) else data)
+        except Exception as error:  # the library's own errors are of no narrower class
+            raise ValueError(str(error)) from error
         if [tokenizer.token_to_id(word) for word in SPECIALS] != [PAD_ID, BOS_ID, EOS_ID, UNK_ID]:
-            raise ValueError(f"{path} is not a saved BytePairEncoding: {SPECIALS} are not 0 to 3")
+            raise ValueError(f"{SPECIALS} are not 0 to 3")
         return cls(tokenizer)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _from_text, (self.to_json(),)
+        return BytePairEncoding.from_json, (self.to_json(),)
 
 
 Tokenizing = Vocabulary | BytePairEncoding
-
-
-def _from_text(text: str) -> BytePairEncoding:
-    return BytePairEncoding(Tokenizer.from_str(text))
 
 
 def _split(text: Sentence) -> list[str]:

@@ -2,9 +2,11 @@
 
 - ``model.…``: the parameters and saved buffers of the model, by name;
 - ``optimizer.…``: what the optimizer remembers of each parameter, by its name;
-- ``about``: all else, a JSON object as bytes; nothing is pickled.
+- ``about``: all else, a JSON object as bytes; nothing is pickled;
+- ``sha256``: the digest of all these, by which what has been damaged is known.
 """
 
+import hashlib
 import json
 import math
 import os
@@ -30,9 +32,9 @@ from transformer.tensors import (
     open_tensors,
     save_tensors,
 )
-from transformer.training.optimizer_state import check_state, named_state, restore_state
+from transformer.training.optimizer_state import named_state, restore_state
 
-FORMAT = "transformer.training.checkpoint 2"
+FORMAT = "transformer.training.checkpoint 3"
 _NAME = re.compile(r"step-\d{8,}(\.safetensors)?")  # without the ending: a folder of format 1
 
 
@@ -61,7 +63,8 @@ def save_checkpoint(
     about |= {"optimizer": of_optimizer, "state": state}
     tensors = _prefixed("model.", named_tensors(model)) | _prefixed("optimizer.", remembered)
     # no header, which ends at 100 MB: the losses of a few million steps would fill it
-    tensors["about"] = torch.frombuffer(bytearray(json.dumps(about).encode()), dtype=torch.uint8)
+    tensors["about"] = _as_tensor(json.dumps(about).encode())
+    tensors["sha256"] = digest_of(tensors)
     run.mkdir(parents=True, exist_ok=True)
     # half written by processes that were killed: by this package, and by safetensors
     for left in (*run.glob(".step-*"), *run.glob(".tmp*")):
@@ -91,7 +94,7 @@ def step_of(path: Path) -> int:
 
 
 def label_of(path: Path) -> Any:
-    """What ``fit`` was given as ``label``. Raises ValueError as load_checkpoint does."""
+    """What ``fit`` was given as ``label``; the weights are not looked at."""
     return _open(path)[0]["state"].get("label")
 
 
@@ -99,16 +102,12 @@ def best_checkpoint(run: str | Path) -> Path:
     """Of the checkpoints in ``run``, the one that ``evaluate`` gave the lowest value.
 
     That is the first of several, and the latest checkpoint where none was evaluated. Raises
-    ValueError if there is no checkpoint, and as load_checkpoint does.
+    ValueError if there is no checkpoint.
     """
     saved = checkpoints(run)
     if not saved:
         raise ValueError(f"run must hold a checkpoint, got {run}")
-    evaluations = read_state(saved[-1])[1].get("evaluations", {})
-    if not isinstance(evaluations, dict) or not all(
-        isinstance(value, int | float) for value in evaluations.values()
-    ):
-        raise ValueError(f"{saved[-1]} must hold numbers in state.evaluations")
+    evaluations = _open(saved[-1])[0]["state"].get("evaluations", {})
     values = {path: evaluations.get(str(step_of(path)), math.nan) for path in saved}
     measured = [path for path in saved if not math.isnan(values[path])]
     return min(measured, key=lambda path: values[path], default=saved[-1])
@@ -119,15 +118,13 @@ def load_checkpoint(
 ) -> tuple[int, dict[str, Any]]:
     """Restores ``model``, and ``optimizer`` if given; returns the step and the state saved with it.
 
-    Raises ValueError, which names the file, for one that is cut off, is of another model or
-    another optimizer, or holds a number that is not finite, and OSError for a file that cannot be
-    read; nothing is changed then.
+    Raises ValueError, which names the file, for one that is damaged, or is of another model or
+    another optimizer, and OSError for a file that cannot be read; nothing is changed then.
     """
     path = Path(path)
     about, weights, remembered = _read(path, model)
     if optimizer is not None:
-        check_state(path, remembered, about["optimizer"], model, optimizer)
-        restore_state(remembered, about["optimizer"], model, optimizer)
+        restore_state(path, remembered, about["optimizer"], model, optimizer)
     copy_tensors(weights, model)
     return about["step"], about["state"]
 
@@ -135,7 +132,7 @@ def load_checkpoint(
 def load_transformer(path: str | Path, *, device: torch.device | str = "cpu") -> Transformer:
     """The model of a checkpoint, in evaluation mode. Raises ValueError as load_checkpoint does."""
     path = Path(path)
-    about, stored = _open(path)
+    about, stored = _whole(path)
     if about["config"] is None:
         raise ValueError(f"{path} holds no Transformer: it was saved without a config")
     try:
@@ -167,21 +164,15 @@ def average_checkpoints(
     return model.to(device).eval()
 
 
-def read_state(path: Path) -> tuple[int, dict[str, Any]]:
-    """What ``load_checkpoint`` returns, without the weights."""
-    about = _open(path)[0]
-    return about["step"], about["state"]
-
-
 def _read(
     path: Path, model: nn.Module
 ) -> tuple[dict[str, Any], dict[str, Tensor], dict[str, Tensor]]:
     """What stands in about, the weights, held against ``model``, and what its optimizer keeps."""
-    about, stored = _open(path)
+    about, stored = _whole(path)
     _check_config(path, about, model)
-    others = {name: tensor for name, tensor in stored.items() if not name.startswith("model.")}
-    check_like(stored, _prefixed("model.", named_tensors(model)) | others, path)
-    return about, _of(stored, "model."), _of(stored, "optimizer.")
+    weights = _of(stored, "model.")
+    check_like(weights, named_tensors(model), path)
+    return about, weights, _of(stored, "optimizer.")
 
 
 def _config(model: nn.Module) -> dict[str, Any] | None:
@@ -201,19 +192,25 @@ def _check_config(path: Path, about: dict[str, Any], model: nn.Module) -> None:
         raise ValueError(f"{path} is of another model: {difference(stored or {}, own or {})}")
 
 
+def _whole(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """What stands in about, and all tensors, which are as they were saved."""
+    about, stored = _open(path)
+    if not torch.equal(stored.pop("sha256"), digest_of(stored)):
+        raise ValueError(f"{path} is damaged: what it holds is not what was saved")
+    return about, stored
+
+
 def _open(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
-    """What stands in about, of the right types but for the state, and all tensors of the file."""
+    """The same, but for damage that only a look at every number finds."""
     if path.is_dir():
         raise ValueError(f"{path} is a folder: an older version saved it, which this cannot read")
     stored = open_tensors(path)
-    kinds = {"step": int, "config": dict | None, "optimizer": dict, "state": dict}
     try:
-        about = json.loads(stored["about"].numpy().tobytes(), parse_int=_whole_number)
+        about = json.loads(stored["about"].numpy().tobytes())
         if about["format"] != FORMAT:
             raise ValueError(f"its format is {about['format']!r}, not {FORMAT!r}")
-        for key, kind in kinds.items():
-            if not isinstance(about[key], kind) or isinstance(about[key], bool):
-                raise ValueError(f"its {key} is {about[key]!r:.40}")
+        if "sha256" not in stored:
+            raise ValueError("it has no sha256")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise ValueError(f"{path} is not a checkpoint of this package: {error!r:.200}") from error
     if _NAME.fullmatch(path.name) and step_of(path) != about["step"]:
@@ -222,12 +219,17 @@ def _open(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     return about, stored
 
 
-def _whole_number(digits: str) -> int:
-    """Of JSON, where it can be of any length."""
-    number = int(digits)
-    if abs(number) >= 2**63:
-        raise ValueError(f"no number that is saved has {len(digits)} digits")
-    return number
+def digest_of(tensors: dict[str, Tensor]) -> Tensor:
+    """Of names, types, shapes and numbers."""
+    digest = hashlib.sha256()
+    for name, tensor in sorted(tensors.items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        digest.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy().data)
+    return _as_tensor(digest.digest())
+
+
+def _as_tensor(data: bytes) -> Tensor:
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8)
 
 
 def _prefixed(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

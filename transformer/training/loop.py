@@ -25,7 +25,6 @@ from transformer.runtime import (
 from transformer.training.checkpoint import (
     checkpoints,
     load_checkpoint,
-    read_state,
     save_checkpoint,
     step_of,
 )
@@ -35,7 +34,6 @@ from transformer.training.objective import (
     paper_optimizer,
     smoothed_cross_entropy,
 )
-from transformer.training.optimizer_state import is_number
 from transformer.training.protocol import Trainable, TrainingBatch, as_module
 from transformer.training.step import TrainingStep
 
@@ -163,43 +161,14 @@ def _resumed(step: TrainingStep, run: str | Path | None) -> History:
     saved = checkpoints(run) if run is not None else []
     if not saved:
         return History()
-    history, scale = _history(saved[-1])  # both refuse before anything has changed
-    load_checkpoint(saved[-1], step.module, step.optimizer)
+    _, state = load_checkpoint(saved[-1], step.module, step.optimizer)
+    try:
+        losses, evaluations, scale = (state[key] for key in ("losses", "evaluations", "scaler"))
+    except KeyError as error:
+        raise ValueError(f"{saved[-1]} was not saved by fit: it has no {error}") from None
     if scale:  # which is empty where no half precision was scaled
         step.scaler.load_state_dict(scale)
-    return history
-
-
-def _history(path: Path) -> tuple[History, dict[str, Any]]:
-    """What ``_save`` kept of the history, and the scale of half precision.
-
-    Raises ValueError, which names the file and the key, for what no training could have left.
-    """
-    step, state = read_state(path)
-    kept: list[Any] = [state.get(key) for key in ("losses", "evaluations", "scaler")]
-    losses, evaluations, scale = kept
-    in_order = isinstance(losses, list) and len(losses) == step and all(map(_is_finite, losses))
-    by_step = isinstance(evaluations, dict) and all(
-        number.isdecimal() and 1 <= int(number) <= step and isinstance(value, int | float)
-        for number, value in evaluations.items()
-    )
-    wanted = torch.amp.GradScaler("cpu").state_dict().keys()
-    scaled = isinstance(scale, dict) and (
-        not scale
-        or (scale.keys() == wanted and all(map(_is_finite, scale.values())) and scale["scale"] > 0)
-    )
-    for key, holds, form in (
-        ("losses", in_order, f"{step} finite numbers, one a step"),
-        ("evaluations", by_step, f"numbers, by steps from 1 to {step}"),
-        ("scaler", scaled, "the numbers of a GradScaler, or none"),
-    ):
-        if not holds:
-            raise ValueError(f"{path} must hold {form} in state.{key}, got {state.get(key)!r:.80}")
-    return History(losses, {int(number): value for number, value in evaluations.items()}), scale
-
-
-def _is_finite(value: Any) -> bool:
-    return is_number(value) and math.isfinite(value)
+    return History(losses, {int(number): value for number, value in evaluations.items()})
 
 
 def _save(
