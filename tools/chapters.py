@@ -40,7 +40,7 @@ METADATA = {
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
 }
 # What a cell's metadata may say; what else stands there is an editor's.
-SAYS = {"tags", "mystnb", "cellView", "jupyter", "within", "differs_after"}
+SAYS = {"tags", "mystnb", "cellView", "jupyter", "measured", "within", "differs_after"}
 # Whoever waits for a chapter decides how long; no clock does.
 PATIENCE: dict[str, Any] = {"timeout": None, "startup_timeout": 86_400, "iopub_timeout": 86_400}
 # as the tests do: see conftest.py

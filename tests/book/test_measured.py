@@ -1,4 +1,4 @@
-"""Measured numbers stand behind ≈, and nbval compares these within a factor, the rest exactly.
+"""nbval compares measured numbers within a factor, the rest exactly.
 
 But for what stands behind a sign that a cell names.
 """
@@ -53,14 +53,21 @@ DIFFERENT = {
     "a smaller power": ("≈ 1e-08", "≈ 1e-12"),
     "no longer nothing": ("≈ 0.00", "≈ 0.06"),
 }
-# where the cell states a factor: what is stored, what it prints now, and the factor
+# where the cell says more: what is stored, what it prints now, and the cell's metadata
 SAME_WITHIN = {
-    "within what is stated": ("≈ 0.49", "≈ 0.52", 1.1),
-    "rounded": ("0 ≈ 1", "0 ≈ 2", 1.1),
+    "within what is stated": ("≈ 0.49", "≈ 0.52", {"within": 1.1}),
+    "rounded": ("0 ≈ 1", "0 ≈ 2", {"within": 1.1}),
+    "all are measured": ("one  9.99 to 0.2", "one 10.25 to 0.3", {"measured": True}),
+    "in a table": ("<td>-3</td><td>0.00</td>", "<td>-4</td><td>0.01</td>", {"measured": True}),
+    "measured within": ("a 0.49", "a 0.52", {"measured": True, "within": 1.1}),
 }
 DIFFERENT_WITHIN = {
-    "beyond what is stated": ("≈ 0.49", "≈ 0.55", 1.1),
-    "beyond, at two units": ("≈ 0.02", "≈ 0.04", 1.1),
+    "beyond what is stated": ("≈ 0.49", "≈ 0.55", {"within": 1.1}),
+    "beyond, at two units": ("≈ 0.02", "≈ 0.04", {"within": 1.1}),
+    "a word beside what is measured": ("one 0.5", "two 0.5", {"measured": True}),
+    "a number in a word": ("W_1 0.5", "W_2 0.5", {"measured": True}),
+    "one measured number more": ("a 0.5", "a 0.5 1", {"measured": True}),
+    "measured, with another sign": ("a 0.5", "a -0.5", {"measured": True}),
 }
 
 
@@ -77,7 +84,8 @@ def misused(notebook):
             yield f"{cell.id}: ≈ stands in an output that is not compared at all"
         if any("≈" in made.text for made in claims_of(cell.outputs)):
             yield f"{cell.id}: ≈ stands in a claim, whose anchor would move"
-        if "within" in cell.metadata and ("≈" not in text or cell.metadata["within"] <= 1):
+        measured = "≈" in text or cell.metadata.get("measured")
+        if "within" in cell.metadata and not (measured and cell.metadata["within"] > 1):
             yield f"{cell.id}: states a factor above 1 for no number, or none above 1"
 
 
@@ -136,10 +144,10 @@ CLAIMS = {
 
 def notebook():
     cells = []
-    for stored, now, *within in (SAME | SAME_WITHIN | DIFFERENT | DIFFERENT_WITHIN).values():
+    for stored, now, *metadata in (SAME | SAME_WITHIN | DIFFERENT | DIFFERENT_WITHIN).values():
         output = nbformat.v4.new_output("stream", text=stored + "\n")
         code = {"source": f"print({now!r})", "execution_count": 1, "outputs": [output]}
-        code["metadata"] = {"within": within[0]} if within else {}
+        code["metadata"] = dict(*metadata)
         cells.append(nbformat.v4.new_code_cell(**code))
     for stored, now in (SAME_BEHIND | DIFFERENT_BEHIND).values():
         output = nbformat.v4.new_output("stream", text=stored + "\n")

@@ -16,6 +16,7 @@ from transformer.data.batches import make_batch
 from transformer.data.tokens import EOS_ID, PAD_ID
 from transformer.recurrent import AttentionSeq2Seq, Seq2Seq
 from transformer.runtime import default_device
+from transformer_book import tables
 from transformer_book.experiments import translator
 from transformer_book.experiments.experiment import Plan
 from transformer_book.experiments.running import run_one
@@ -292,7 +293,7 @@ def test_the_table_ends_with_the_chapter_and_has_its_controls_on_request(store, 
         return seen["text/plain"].splitlines()[1:]
 
     seen = {}
-    monkeypatch.setattr(results, "display", lambda data, raw: seen.update(data))
+    monkeypatch.setattr(tables, "display", lambda data, raw: seen.update(data))
     own = "1 a code (92k parameters, 5 s)  10–20  25  34  25"
     assert shown(1) == [own]
     assert shown(2) == [own, "2 looking up (92k parameters, 5 s)  50  25  34  25"]

@@ -1,13 +1,15 @@
 """Wrong answers that the chapters' checks once took for right, and right ones that they refused.
 
-Each is given to the check in the chapter's own cell, so the inputs that it chooses are tested, too.
+Each is given to the chapter's own check, so the inputs that it chooses are tested, too.
 """
 
 import contextlib
 import copy
 import functools
+import importlib
 import io
 import math
+import pkgutil
 from collections import Counter
 from itertools import pairwise
 
@@ -19,9 +21,13 @@ from torch import nn
 
 from transformer.cache import Memory
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
+from transformer_book import turns
 from transformer_book.notebooks import cells_of, chapter_path, run_cells
 
-# For each check: its chapter and the cells that it needs after the imports; none of them trains.
+IN_MODULES = {}
+for part in pkgutil.iter_modules(turns.__path__, f"{turns.__name__}."):
+    IN_MODULES |= vars(importlib.import_module(part.name))
+# Of the others: the chapter and the cells that it needs after the imports; none of them trains.
 NEEDS = {
     "check_rnn": (1, "check-rnn"),
     "check_shift": (1, "check-shift"),
@@ -86,6 +92,8 @@ CELL_OF |= {"check_1_6": "check_1_1", "check_52": "check_51"}
 @functools.cache
 def space(name):
     """The names that the imports of a chapter and the cells of a check leave."""
+    if name in IN_MODULES:
+        return IN_MODULES
     chapter, *ids = NEEDS[CELL_OF.get(name, name)]
     path = chapter_path(chapter)
     imports = [cell for cell in cells_of(path) if cell.startswith("imports")]

@@ -1,7 +1,8 @@
 """How some parts of a page are written as HTML, where Sphinx and MyST-NB write it otherwise.
 
 A long line of code wraps and hangs; folds are called by their titles, and one that goes on is one;
-no role is said that is deprecated. Pictures have a module of their own.
+the code of a picture is behind a word at its caption; no role is said that is deprecated. Pictures
+have a module of their own.
 """
 
 import re
@@ -132,10 +133,35 @@ class FoldsThatGoOn(SphinxPostTransform):
                 cell.parent.remove(cell)
 
 
+class CodeBehindItsPicture(SphinxPostTransform):
+    """The code of a drawing or a plot comes behind it, and behind its caption if it has one."""
+
+    default_priority = 200  # after MyST-NB has put a fold around it
+    formats = ("html",)
+
+    def run(self, **kwargs) -> None:
+        for cell in list(self.document.findall(nodes.container)):
+            fold = cell[0] if len(cell) > 1 else None
+            if cell.get("hide_mode") != "input" or not isinstance(fold, HideCodeCellNode):
+                continue
+            cell.remove(fold)
+            fold["classes"].append("book-code")
+            caption = cell.next_node(descend=False, siblings=True)
+            if isinstance(caption, nodes.paragraph) and "book-figure" in caption["classes"]:
+                both = nodes.container(classes=["book-caption"])
+                caption.parent.replace(caption, both)
+                both.extend([caption, fold])
+            else:
+                cell.append(fold)
+
+
 def visit_fold(translator: HTML5Translator, node: HideCodeCellNode) -> None:
     """A fold's title is what it is called; MyST-NB calls each "Toggle hidden content"."""
-    words = translator.encode(node["prompt_show"])
-    translator.body.append(f'<details class="hide">\n<summary>{words}</summary>\n')
+    words = translator.attval(node["prompt_show"])
+    kind, summary = "hide", f"<summary>{words}</summary>"
+    if "book-code" in node["classes"]:
+        kind, summary = "hide book-code", f'<summary aria-label="Code: {words}">code</summary>'
+    translator.body.append(f'<details class="{kind}">\n{summary}\n')
 
 
 def visit_citation(translator: HTML5Translator, node: nodes.citation) -> None:
@@ -194,6 +220,7 @@ def visit_entry(translator: HTML5Translator, node: nodes.entry) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     PygmentsBridge.html_formatter = BookFormatter
     app.add_post_transform(FoldsThatGoOn)
+    app.add_post_transform(CodeBehindItsPicture)
     for node, visit, depart in (
         (nodes.image, visit_image, nothing),
         (nodes.literal_block, visit_code, None),

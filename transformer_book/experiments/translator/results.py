@@ -1,21 +1,18 @@
 """What the stages of the translator reached: a view of the stored experiment, for chapters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from html import escape
 from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from IPython.display import display
-
 from transformer_book.experiments.results import Results
 from transformer_book.experiments.translator.learning import N_STEPS, Judged
+from transformer_book.tables import table
 
 RESULTS = Path(__file__).with_name("translators.json")
 HEADINGS = ("chapter", "right, %", "long, %", "BLEU", "who sees whom, %")
-NEVER_PARTED = "\u2060–\u2060"  # a range stays on one line of a narrow screen
 MEASURES = ("exact", "exact_long", "bleu", "both_right")
 
 
@@ -82,9 +79,7 @@ def results_so_far(chapter: int, *, controls: bool = False) -> None:
         for row in all_stored()
         if (row.chapter <= chapter and not row.control) or (controls and row.chapter == chapter)
     ]
-    cells = [[_title(row), *(_percent(row, measure) for measure in MEASURES)] for row in rows]
-    plain = "\n".join("  ".join(row) for row in (HEADINGS, *cells))
-    display({"text/html": _html(cells), "text/plain": plain}, raw=True)
+    table(HEADINGS, [[_title(row), *(_percent(row, name) for name in MEASURES)] for row in rows])
 
 
 def _title(row: Stored) -> str:
@@ -98,15 +93,6 @@ def _percent(row: Stored, measure: str) -> str:
     factor = 1 if measure == "bleu" else 100
     lowest, highest = (f"{factor * value:.0f}" for value in row.spread(measure))
     return lowest if lowest == highest else f"{lowest}–{highest}"
-
-
-def _html(rows: Sequence[Sequence[str]]) -> str:
-    """A table; Markdown's own are not drawn in outputs on the site."""
-    parts = [f"<tr>{''.join(f'<th>{escape(text)}</th>' for text in HEADINGS)}</tr>"]
-    for row in rows:
-        cells = (escape(text).replace("–", NEVER_PARTED) for text in row)
-        parts.append(f"<tr>{''.join(f'<td>{cell}</td>' for cell in cells)}</tr>")
-    return "<table>\n" + "\n".join(parts) + "\n</table>"
 
 
 def _row(results: Results, name: str, facts: Mapping[str, Any]) -> Stored:
