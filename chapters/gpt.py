@@ -49,7 +49,7 @@ def train(make, n_steps=400, rate=0.005, seed=3):
         adam.step()
         shorter.step()
         if step % (n_steps // 4) == 0:
-            print(f"step {step}: loss ≈ {loss.item():.2f}")
+            print(f"step {step}: loss {loss.item():.2f}")
     return model
 
 

@@ -51,7 +51,7 @@ def train(make, n_steps=400, rate=0.005, seed=3):
         adam.step()
         shorter.step()
         if step % (n_steps // 4) == 0:
-            print(f"step {step}: loss ≈ {loss.item():.2f}")
+            print(f"step {step}: loss {loss.item():.2f}")
     return model
 
 
@@ -76,7 +76,7 @@ def report(model):
     written = translate(model, sources)
     right = sum(line == target for line, target in zip(written, targets)) / 600
     loss = loss_of(model, test_pairs).item()
-    print(f"600 new sentences: loss ≈ {loss:.2f}, right ≈ {100 * right:.0f} %")
+    print(f"600 new sentences: loss {loss:.2f}, right {100 * right:.0f} %")
     for source, line in zip(four, translate(model, four)):
         print(f"  {source} → {line}")
 

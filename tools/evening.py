@@ -1,7 +1,8 @@
 """The files beside "One evening", which its reader may take home: ``make chapters`` writes them.
 
-``translator.py`` and ``gpt.py`` hold the page's own code. ``pairs.tsv`` are sentences of the book's
-grammar, which ``python -m tools.evening`` writes anew.
+``translator.py`` and ``gpt.py`` hold the page's own code, and ``evening/`` what it has been at each
+stage. ``pairs.tsv`` are sentences of the book's grammar, which ``python -m tools.evening`` writes
+anew.
 """
 
 from pathlib import Path
@@ -15,6 +16,18 @@ TRANSLATOR_ENDS = """\
 model = train(Transformer, n_steps=1200)
 report(model)
 """
+# the file of each stage: the cell up to which it goes, and what it trains
+STAGES = {
+    "1_dictionary": ("report", "Dictionary, rate=0.05"),
+    "2_writer": ("writer", "Translator"),
+    "3_attention": ("cross", "Translator"),
+    "4_positions": ("solution-positions", "Translator"),
+    "5_mask": ("solution-mask", "Translator"),
+    "6_encoder": ("solution-residual", "Translator"),
+    "7_heads": ("heads", "FourHeads"),
+    "8_feed_forward": ("transformer", "Transformer"),
+    "9_layers": ("norms-decoder", "Transformer"),
+}
 GPT_ENDS = """\
 gpt = train(GPT)
 for line in write(gpt, "", 6) + write(gpt, "the black cat", 3):
@@ -30,15 +43,20 @@ def pairs() -> str:
 
 def files(page: Path = PAGE) -> dict[str, str]:
     """What the reader has typed at the page's two ends, by the names of the files."""
-    return {
+    stages = {
+        f"evening/{name}.py": file_of(until, f"report(train({trained}))\n", page=page)
+        for name, (until, trained) in STAGES.items()
+    }
+    return stages | {
         "translator.py": file_of("final", TRANSLATOR_ENDS, page=page),
         "gpt.py": file_of("write", GPT_ENDS, page=page),
     }
 
 
 def save_files() -> None:
+    (PAGE.parent / "evening").mkdir(exist_ok=True)
     for name, text in files().items():
-        replace_file(PAGE.with_name(name), text)
+        replace_file(PAGE.parent / name, text)
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ class Statement:
     """One of a cell's own: what it is called by, and which names of the file it needs."""
 
     text: str
-    names: tuple[str, ...]  # of what it defines; none: it is always wanted
+    names: tuple[str, ...]  # of what it defines or imports; none: it is always wanted
     needs: set[str]
     is_long: bool
     blank: int  # lines above it
@@ -65,7 +65,7 @@ def _last_of_each(page: Path, until: str) -> list[Statement]:
 def _statements(page: Path, until: str) -> Iterator[Statement]:
     """Imports, assignments and definitions; what only shows something is left out."""
     for name, cell in cells_of(page).items():
-        if not cell.is_code or name == "set-up":
+        if not cell.is_code or name == "set-up" or cell.source.startswith("# @title Drawing"):
             continue
         source, end = python_of_cell(cell.source), -1
         for node in ast.parse(source).body:
@@ -76,7 +76,7 @@ def _statements(page: Path, until: str) -> Iterator[Statement]:
             symbols = _symbols(text)
             names = tuple(name for name, assigned in symbols if assigned and name != "file")
             if isinstance(node, ast.Import | ast.ImportFrom):
-                yield Statement(text, (), set(), False, blank)
+                yield Statement(text, names, set(), False, blank)
             elif names and not isinstance(node, ast.For):
                 yield Statement(text, names, {name for name, _ in symbols}, is_long, blank)
         if name == until:
@@ -87,7 +87,8 @@ def _statements(page: Path, until: str) -> Iterator[Statement]:
 def _symbols(source: str) -> list[tuple[str, bool]]:
     """The file's names that a statement speaks of, and whether it gives them a value."""
     top = symtable.symtable(source, "<cell>", "exec")
-    found = {s.get_name(): s.is_assigned() for s in top.get_symbols()}
+    symbols = top.get_symbols()
+    found = {s.get_name(): s.is_assigned() or s.is_imported() for s in symbols}
     tables = list(top.get_children())
     while tables:
         table = tables.pop()

@@ -35,11 +35,20 @@ STAGES = {
     "English asks itself, replaced": Stage("encoder"),
     "English asks itself, added": Stage("solution-residual"),
     "four heads": Stage("heads", "FourHeads"),
-    "one layer of each": Stage("transformer", "Transformer"),
+    "feed-forward": Stage("transformer", "Transformer"),
+    "norms": Stage("norms-decoder", "Transformer"),
     "two layers": Stage("two-layers", "Transformer"),
     "a smaller start": Stage("scale", "Transformer"),
     "1,200 steps": Stage("final", "Transformer", n_steps=1200),
 }
+
+# whether a part that is missing is missed after more steps, too
+LONGER = {
+    f"{name}, 1,200 steps": STAGES[name]._replace(n_steps=1200)
+    for name in (
+        "the causal mask", "English asks itself, replaced", "English asks itself, added",
+    )
+}  # fmt: skip
 
 MIRRORED = ("the dog sees the cat", "the cat sees the dog")
 
@@ -80,7 +89,7 @@ def learn(stage: Stage, new: Make, plan: Plan) -> Iterator[tuple[int, Measures]]
 
 def arms() -> dict[str, Arm]:
     found = {}
-    for name, stage in STAGES.items():
+    for name, stage in (STAGES | LONGER).items():
         source = source_of(stage)
         found[name] = Arm(
             make=partial(make, source, stage.model),
