@@ -144,6 +144,8 @@ class CodeBehindItsPicture(SphinxPostTransform):
             fold = cell[0] if len(cell) > 1 else None
             if cell.get("hide_mode") != "input" or not isinstance(fold, HideCodeCellNode):
                 continue
+            if fold["prompt_show"].startswith("Solution"):  # whose output is what it should give
+                continue
             cell.remove(fold)
             fold["classes"].append("book-code")
             caption = cell.next_node(descend=False, siblings=True)
