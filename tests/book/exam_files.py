@@ -294,6 +294,7 @@ WRONG_FILES: dict[str, list[tuple]] = {
         ("its answer did not move",
          ("self.split(self.W_q(x))", "self.split(self.W_q(memory[:, : x.size(1)]))")),
         ("transpose(1, 2) comes before the reshape", (JOIN, "answers.reshape(x.shape)")),
+        ("your code stopped in line", (CALL, "attention(q, k, v, mask or None)")),
         ("one head as wide", ("self.n_heads = n_heads", "self.n_heads = 1")),
         ("right for (8, 2), not for (4, 1)", ("self.n_heads = n_heads", "self.n_heads = 2")),
         ("W_o is not used", ("return self.W_o(", "return (")),

@@ -1,6 +1,7 @@
 """Multi-head attention: what its answers may depend on, then the package's own answers."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -38,9 +39,9 @@ class Heads(Yours):
         takes = ("query", "key", "value", "mask") if self.takes_value else ("x", "memory", "mask")
         super().__init__(mine, NAME, sizes, takes)
 
-    def __call__(self, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> Tensor:
-        roles = (query, key, value) if self.takes_value else (query, key)
-        return super().__call__(*roles, mask)
+    def __call__(self, *arguments: Any) -> Tensor:
+        query, key, value, mask = arguments
+        return super().__call__(*((query, key, value) if self.takes_value else (query, key)), mask)
 
     def books(self) -> Iterator[MultiHeadAttention]:
         yield book_heads(self.module, **self.sizes)

@@ -1,6 +1,7 @@
 """The whole model: what its logits may depend on, and on what they have to; then its numbers."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -32,7 +33,8 @@ class Model(Yours):
         every |= {"n_heads": SIZES["n_heads"], "n_layers": N_LAYERS, "d_ff": SIZES["d_ff"]}
         super().__init__(mine, NAME, every | sizes, ("src", "tgt"))
 
-    def shape_for(self, src: Tensor, tgt: Tensor) -> tuple[int, ...]:
+    def shape_for(self, *arguments: Any) -> tuple[int, ...]:
+        _, tgt = arguments
         return (*tgt.shape, self.sizes["tgt_vocab"])
 
     def books(self) -> Iterator[Transformer]:

@@ -68,7 +68,7 @@ class Yours:
             for parameter in self.module.parameters():
                 parameter.add_(0.3 * torch.randn(parameter.shape, generator=draw))
 
-    def __call__(self, *arguments: Tensor | None) -> Tensor:
+    def __call__(self, *arguments: Any) -> Tensor:
         """Its answer. Raises Wrong if that is no tensor of numbers, of the right shape."""
         named = dict(zip(self.takes, map(self._as_yours, arguments), strict=True))
         answer = self.mine.call(self.what, self.module, **named)
@@ -83,22 +83,22 @@ class Yours:
             raise Wrong(f"{self.what} gives nan, which is no number", f"{look} (section 4.5)")
         return answer.detach()
 
-    def _as_yours(self, argument: Tensor | None) -> Tensor | None:
+    def _as_yours(self, argument: Any) -> Any:
         is_mask = argument is not None and argument.dtype == torch.bool
         return argument[:, 0] if is_mask and mask_axes(self.mine) == 3 else argument
 
-    def shape_for(self, *arguments: Tensor | None) -> tuple[int, ...]:
+    def shape_for(self, *arguments: Any) -> tuple[int, ...]:
         """That of the answer to ``arguments``."""
         return tuple(arguments[0].shape)
 
-    def works(self, *arguments: Tensor | None) -> bool:
+    def works(self, *arguments: Any) -> bool:
         try:
             self(*arguments)
         except Wrong:
             return False
         return True
 
-    def steady(self, *arguments: Tensor | None) -> Tensor:
+    def steady(self, *arguments: Any) -> Tensor:
         """Its answer. Raises Wrong where chance has a say in evaluation mode."""
         answer = self(*arguments)
         if far(self(*arguments), answer):
@@ -106,7 +106,7 @@ class Yours:
             raise Wrong("the same call twice gives two answers", look)
         return answer
 
-    def moved(self, before: tuple[Tensor | None, ...], after: tuple[Tensor | None, ...]) -> Tensor:
+    def moved(self, before: tuple, after: tuple) -> Tensor:
         """How far each place of the first answer of the batch moves, from one call to another."""
         return (self(*after) - self(*before))[0].abs().amax(-1)
 
@@ -114,14 +114,14 @@ class Yours:
         """The package's modules with the reader's weights, one of which is to be the same."""
         raise NotImplementedError
 
-    def hint(self, *arguments: Tensor | None) -> str:
+    def hint(self, *arguments: Any) -> str:
         """Of the first known mistake that gives the reader's answer; "" if none does."""
         with contextlib.suppress(NotThereYet, Wrong):
             answer = self(*arguments)
             return flaw_of(self.books(), self.flaws, lambda book: not far(book(*arguments), answer))
         return ""
 
-    def the_same(self, *arguments: Tensor | None, otherwise: str, **example: Tensor) -> Any:
+    def the_same(self, *arguments: Any, otherwise: str, **example: Tensor) -> Any:
         """The first of the books that gives the same answer; raises Wrong if there is none."""
         answer, books = self(*arguments), [*self.books()]
         for book in books:

@@ -37,7 +37,7 @@ def unnamed(name: str, module: nn.Module) -> NotThereYet:
     )
 
 
-def renamed(module: nn.Module) -> dict[str, Any]:
+def renamed(module: Any) -> dict[str, Any]:
     """What ``book_names`` of the reader's module says."""
     if not hasattr(module, "book_names"):
         return {}
