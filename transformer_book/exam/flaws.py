@@ -230,4 +230,7 @@ MODEL: dict[str, Change] = {
     "(section 8.3)": _both(_embed(SOURCE, rows=1.0, positions=0.0), WORDS_FOR_MEMORY),
     "the last norm of the encoder is not used (section 7.4)": _without_last_norm("encoder"),
     "the last norm of the decoder is not used (section 7.4)": _without_last_norm("decoder"),
+    "the last norms of both stacks are not used (section 7.4)": (
+        _both(_without_last_norm("encoder"), _without_last_norm("decoder"))
+    ),
 }
