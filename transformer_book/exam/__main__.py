@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from transformer_book.exam.parts import PARTS
 from transformer_book.exam.runner import PATIENCE, examine, parts_named
 
 A_DAY = 86_400
@@ -34,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )  # fmt: skip
     options = parser.parse_args(arguments)
     try:
-        parts = parts_named(options.only)
+        names = parts_named(options.only)
     except ValueError as error:
         parser.error(f"--{error}")
     if not 0 < options.patience <= A_DAY:
@@ -42,8 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not options.file.is_file():
         parser.error(f"{options.file}: there is no such file")
     if options.no_training:
-        parts = [part for part in parts if not part.trains]
-    results = examine(options.file, parts, patience=options.patience)
+        names = [name for name in names if not PARTS[name].trains]
+    results = examine(options.file, names, patience=options.patience)
     return 2 if not results else int(any(result.mark != "✓" for result in results))
 
 

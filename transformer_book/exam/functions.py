@@ -3,6 +3,7 @@
 import contextlib
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -13,7 +14,8 @@ from transformer.data.tokens import PAD_ID
 from transformer.masks import causal_mask, padding_mask
 from transformer.positional import sinusoidal_encoding
 from transformer.training.objective import count_labels, smoothed_cross_entropy
-from transformer_book.exam.reader import Mine, compared, look_behind
+from transformer_book.exam.flaws import softly
+from transformer_book.exam.reader import Mine, compared, hinted
 from transformer_book.exam.report import Wrong
 
 
@@ -49,71 +51,52 @@ def ask_attention(mine: Mine) -> str:
     return compared("attention", attention, yours, without_mask + under_a_mask, MASKS)
 
 
-def _softly(
-    scale: Callable[[int], float] = lambda d: d**-0.5,
-    dim: int = -1,
-    see: Callable[[Tensor], Tensor] = lambda mask: mask,
-    after: bool = False,
-    fill: float = -math.inf,
-) -> Callable:
-    """Attention with one thing done wrongly."""
-
-    def wrong(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None) -> Tensor:
-        scores = q @ k.mT * scale(q.size(-1))
-        if mask is None:
-            return scores.softmax(dim) @ v
-        mask = see(mask)
-        if after:
-            return (scores.softmax(dim) * mask) @ v
-        return scores.masked_fill(~mask, fill).softmax(dim) @ v
-
-    return wrong
-
-
 AVERAGES = {
-    "the scores are not divided by √d_k (section 4.1)": _softly(scale=lambda d: 1.0),
-    "divide by √d_k, not by d_k itself (section 4.1)": _softly(scale=lambda d: 1 / d),
-    "multiplied by √d_k; divide by it (section 4.1)": _softly(scale=lambda d: d**0.5),
+    "the scores are not divided by √d_k (section 4.1)": softly(scale=lambda d_k: 1.0),
+    "divide by √d_k, not by d_k itself (section 4.1)": softly(scale=lambda d_k: 1 / d_k),
+    "multiplied by √d_k; divide by it (section 4.1)": softly(scale=lambda d_k: d_k**0.5),
     "the softmax runs over the queries; over the keys, dim=-1, each query's weights add up to one "
-    "(section 3.7)": _softly(dim=-2),
+    "(section 3.7)": softly(dim=-2),
     "softmax(dim=1) counts the axes from the front, and a batch has more of them; dim=-1 is the "
-    "keys, always (section 3.7)": _softly(dim=1),
+    "keys, always (section 3.7)": softly(dim=1),
 }
 MASKS = {
     "the mask is read the other way round: True means that the query may look (section 4.4)": (
-        _softly(see=lambda mask: ~mask)
+        softly(see=lambda mask: ~mask)
     ),
-    "the mask is not used (section 4.4)": _softly(see=torch.ones_like),
+    "the mask is not used (section 4.4)": softly(see=torch.ones_like),
     "the mask comes after the softmax, when hidden keys have already taken their share "
-    "(section 4.4)": _softly(after=True),
+    "(section 4.4)": softly(after=True),
     "a hidden key gets the score 0, but 0 is a score like any other; it has to be -inf "
-    "(section 4.4)": _softly(fill=0.0),
+    "(section 4.4)": softly(fill=0.0),
 }
 
 
 def ask_causal_mask(mine: Mine) -> str:
     yours = mine.get("causal_mask", "T")
-    front = _axes_in_front(mine.call("causal_mask(2)", yours, 2), 2)
+    n_axes = _n_axes(mine.call("causal_mask", yours, T=2), of=(2, 3, 4))
 
     def right(T: int) -> Tensor:
-        return causal_mask(T)[(None,) * front]
+        return causal_mask(T)[(None,) * (n_axes - 2)]
 
-    mistakes: dict[str, Callable] = {
-        hint: lambda T, change=change: change(right(T)) for hint, change in PAST.items()
-    }
-    return compared("causal_mask", right, yours, [(T,) for T in (1, 2, 3, 5, 9)], mistakes)
+    wrong = {hint: partial(flaw, right) for hint, flaw in PAST.items()}
+    return compared("causal_mask", right, yours, [(T,) for T in (1, 2, 3, 5, 9)], wrong)
 
 
-PAST: dict[str, Callable[[Tensor], Tensor]] = {
+PAST: dict[str, Callable[[Callable[[int], Tensor], int], Tensor]] = {
     "it hides the past and shows the future: tril keeps what is below the diagonal "
-    "(section 4.4)": lambda see: see.mT,
-    "a place may look at itself, so the diagonal is True (section 4.4)": lambda see: ~see.mT,
-    "True means that the query may look, and yours says where it may not (section 4.4)": (
-        lambda see: ~see
+    "(section 4.4)": lambda right, T: right(T).mT,
+    "a place may look at itself, so the diagonal is True (section 4.4)": (
+        lambda right, T: ~right(T).mT
     ),
-    "it hides nothing, not even the future (section 4.4)": torch.ones_like,
+    "True means that the query may look, and yours says where it may not (section 4.4)": (
+        lambda right, T: ~right(T)
+    ),
+    "it hides nothing, not even the future (section 4.4)": (
+        lambda right, T: torch.ones_like(right(T))
+    ),
     "here a mask holds True and False; 0 and -inf are for scores (section 4.4)": (
-        lambda see: torch.zeros(see.shape).masked_fill(~see, -math.inf)
+        lambda right, T: torch.where(right(T), 0.0, -math.inf)
     ),
 }
 
@@ -122,26 +105,23 @@ def ask_padding_mask(mine: Mine) -> str:
     yours = mine.get("padding_mask", "tokens")
     rows = [[[7, 0]], [[1, 5, 2]], [[4, 2, 0], [5, 6, 2]], [[5, 2, 0, 0]] * 3]
     inputs = [(torch.tensor(tokens),) for tokens in rows]
-    mask = mine.call("padding_mask(tokens)", yours, *inputs[2])
+    mask = mine.call("padding_mask", yours, tokens=inputs[2][0])
     if isinstance(mask, Tensor) and mask.shape == (2, 3):
         look = "Give it an axis between, (B, 1, S): with (B, S) the rows would count as queries."
         raise Wrong(
             "for tokens of shape (B, S) the mask has the same shape, and scores are (B, T, S)",
             f"{look} (section 4.4)",
         )
-    has_four = _axes_in_front(mask, 2) == 2
+    n_axes = _n_axes(mask, of=(3, 4))
 
     def right(tokens: Tensor) -> Tensor:
-        return padding_mask(tokens) if has_four else padding_mask(tokens).squeeze(1)
+        return padding_mask(tokens) if n_axes == 4 else padding_mask(tokens)[:, 0]
 
-    mistakes: dict[str, Callable] = {
-        hint: lambda tokens, change=change: change(right, tokens)
-        for hint, change in PADDING.items()
-    }
-    return compared("padding_mask", right, yours, inputs, mistakes)
+    wrong = {hint: partial(flaw, right) for hint, flaw in PADDING.items()}
+    return compared("padding_mask", right, yours, inputs, wrong)
 
 
-PADDING: dict[str, Callable[[Callable, Tensor], Tensor]] = {
+PADDING: dict[str, Callable[[Callable[[Tensor], Tensor], Tensor], Tensor]] = {
     "True means that there is a word to look at, and yours says where there is none "
     "(section 4.4)": lambda right, tokens: ~right(tokens),
     "<bos> and <eos>, which are 1 and 2, are words like any other; only 0 is padding "
@@ -152,15 +132,15 @@ PADDING: dict[str, Callable[[Callable, Tensor], Tensor]] = {
 }
 
 
-def _axes_in_front(mask: object, n_axes: int) -> int:
-    """How many axes of length one a mask has before its last two: 0, 1 or 2."""
-    return min(max(mask.dim() - n_axes, 0), 2) if isinstance(mask, Tensor) else 0
+def _n_axes(mask: object, *, of: tuple[int, ...]) -> int:
+    """How many axes the reader's mask has, if so many are right; else the fewest that are."""
+    return mask.dim() if isinstance(mask, Tensor) and mask.dim() in of else of[0]
 
 
 def ask_positions(mine: Mine) -> str:
     yours, turned = mine.get("positions", "T", "d_model"), None
     with contextlib.suppress(Wrong):  # where it stops, the smallest case shows it
-        turned = mine.call("positions(2, 4)", yours, 2, 4)
+        turned = mine.call("positions", yours, T=2, d_model=4)
     if isinstance(turned, Tensor) and turned.shape == (4, 2):
         look = "Look at this: the first argument is T, the number of places, then comes d_model"
         raise Wrong("positions(2, 4) has shape (4, 2), and (2, 4) is wanted", look)
@@ -223,8 +203,13 @@ OF_THE_LOSS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {  # known mistakes
         lambda x, y: -book_loss(x, y)
     ),
 }
-AXES = "cross_entropy wants the words on axis 1: flatten both, or logits.transpose(1, 2)"
-NOT_FLAT = "0D or 1D target tensor expected"  # so says PyTorch of ids (B, T) beside flat logits
+
+
+def words_on_axis_1(text: str) -> str:
+    """What to say where PyTorch says that the shapes of logits and labels do not fit."""
+    if "Expected target size [" in text or "0D or 1D target tensor expected" in text:
+        return "cross_entropy wants the words on axis 1: flatten both, or logits.transpose(1, 2)"
+    return ""
 
 
 def ask_loss(mine: Mine) -> str:
@@ -240,10 +225,10 @@ def ask_loss(mine: Mine) -> str:
         (logits(2, 3, 4), torch.tensor([[3, 1, 2], [2, 0, 0]])),
         (logits(3, 5, 7), torch.tensor([[6, 4, 2, 0, 0], [5, 2, 0, 0, 0], [3, 3, 4, 5, 2]])),
     ]
-    with look_behind("Expected target size [1, 3]", NOT_FLAT, look=AXES):
+    with hinted(words_on_axis_1):
         answer = compared("loss", book_loss, yours, inputs, OF_THE_LOSS)
     scores = logits(1, 2, 3).requires_grad_()
-    got = mine.call("loss(logits, labels)", yours, scores, torch.tensor([[2, 1]]))
+    got = mine.call("loss", yours, logits=scores, labels=torch.tensor([[2, 1]]))
     if not isinstance(got, Tensor) or not got.requires_grad:
         look = "Return the tensor itself, without .item() or .detach() (section 9.2)"
         raise Wrong("the loss is a plain number, from which no gradient can flow back", look)

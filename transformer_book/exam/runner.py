@@ -11,13 +11,13 @@ import subprocess
 import sys
 import tempfile
 import threading
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any
 
 from transformer_book.exam.allowed import objection
-from transformer_book.exam.parts import NAMED, PARTS, Part
+from transformer_book.exam.parts import PARTS
 from transformer_book.exam.report import FILE, Result
 
 WORKER = "transformer_book.exam.worker"
@@ -40,82 +40,72 @@ def exam(file: str | os.PathLike[str] = "mine.py", *, only: str = "") -> None:
     examine(path, parts_named(only))
 
 
-def parts_named(only: str) -> list[Part]:
+def parts_named(only: str) -> list[str]:
     """The parts whose names begin with ``only``. Raises ValueError if there are none."""
-    parts = [part for part in PARTS if part.name.startswith(only)]
-    if not parts:
-        names = ", ".join(part.name for part in PARTS)
-        raise ValueError(f"only must be the beginning of one of {names}; got {only!r}")
-    return parts
+    names = [name for name in PARTS if name.startswith(only)]
+    if not names:
+        raise ValueError(f"only must be the beginning of one of {', '.join(PARTS)}; got {only!r}")
+    return names
 
 
-def examine(
-    path: Path, parts: Sequence[Part] = PARTS, *, patience: float = PATIENCE
-) -> list[Result]:
+def examine(path: Path, names: Sequence[str], *, patience: float = PATIENCE) -> list[Result]:
     """Prints what comes of each part, and returns it; nothing if the file cannot be examined."""
     if no := objection(path):
         print(f"✗ {no}")
         return []
     results: list[Result] = []
-    while len(results) < len(parts):
-        for line in _heard(path, parts[len(results) :], results, patience):
+    while len(results) < len(names):
+        for line in _answers(path, names[len(results) :], results, patience):
             print(line, flush=True)
             if isinstance(line, Result):
                 results.append(line)
-        if results and results[-1].part == FILE:
+        if results[-1].part == FILE:
             return []
-    counts = {mark: sum(result.mark == mark for result in results) for mark in "✓✗○"}
-    last = f"{counts['✓']} of {len(results)} right"
-    last += f", {counts['✗']} wrong" if counts["✗"] else ""
-    print(last + (f", {counts['○']} not there yet" if counts["○"] else ""))
+    marks = Counter(result.mark for result in results)
+    last = f"{marks['✓']} of {len(results)} right"
+    last += f", {marks['✗']} wrong" if marks["✗"] else ""
+    print(last + (f", {marks['○']} not there yet" if marks["○"] else ""))
     return results
 
 
-def _heard(
-    path: Path, parts: Sequence[Part], known: Sequence[Result], patience: float
+def _answers(
+    path: Path, names: Sequence[str], known: Sequence[Result], patience: float
 ) -> Iterator[str | Result]:
-    """What one process says of ``parts``; where it ends too early, of the part at which it was."""
+    """What one process says of the parts; where it ends too early, of that at which it was."""
+    spoilt_by = {result.part: result.spoilt_by for result in known}
+    request = {"file": str(path), "parts": names, "spoilt_by": spoilt_by}
     key = secrets.token_hex()
-    asked: Message = {"key": key, "file": str(path), "parts": [part.name for part in parts]}
-    asked["known"] = [asdict(result) for result in known]
-    env = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with tempfile.TemporaryFile() as request, tempfile.TemporaryFile() as errors:
-        request.write(json.dumps(asked).encode())
-        request.seek(0)
+    with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
             [sys.executable, "-P", "-m", WORKER],
-            stdin=request, stdout=subprocess.PIPE, stderr=errors, env=env,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )  # fmt: skip
+        assert process.stdin
+        with process.stdin:
+            process.stdin.write(json.dumps(request | {"key": key}).encode())
         messages: queue.Queue[Message | None] = queue.Queue()
-        reader = threading.Thread(
-            target=_read, args=(process.stdout, key.encode(), messages), daemon=True
-        )
-        reader.start()
-        at, seconds, n_done = FILE, None, 0
+        waiting = (process.stdout, key.encode(), messages)
+        threading.Thread(target=_read, args=waiting, daemon=True).start()
+        at, seconds = FILE, None
         try:
-            while n_done < len(parts):
-                message = messages.get(timeout=seconds)
-                if message is None:
-                    errors.seek(0)
-                    last = errors.read().decode(errors="replace").strip().splitlines()[-1:]
-                    text = ": ".join(["the process ended before it had answered", *last])
-                    yield Result(at, "✗", text, at)
-                    return
-                if "begin" in message:
-                    at = message["begin"]
-                    seconds = seconds_for(at, patience)
-                elif "tell" in message:
-                    yield message["tell"]
-                else:
-                    yield Result(**message)
-                    n_done += 1
-                    if message["part"] == FILE:
+            while message := messages.get(timeout=seconds):
+                match message:
+                    case {"begin": at}:
+                        seconds = seconds_for(at, patience)
+                    case {"tell": line}:
+                        yield line
+                    case {"end": True}:
                         return
+                    case result:
+                        yield Result(**result)
+            errors.seek(0)
+            last = errors.read().decode(errors="replace").strip().splitlines()[-1:]
+            text = ": ".join(["the process ended before it had answered", *last])
+            yield Result(at, "✗", text, at)
         except queue.Empty:
-            text = f"nothing came for {seconds:.0f} seconds, so it was stopped. "
-            text += (
-                "Either a loop never ends, or your computer was too busy (--patience waits longer)"
-            )
+            text = f"nothing came for {seconds:.0f} seconds, so it was stopped. Either a loop "
+            text += "never ends, or your computer was too busy (--patience waits longer)"
             if at == FILE:
                 text += '. If it trains, do so under: if __name__ == "__main__"'
             yield Result(at, "○", text, at)
@@ -126,7 +116,7 @@ def _heard(
 
 def seconds_for(name: str, patience: float) -> float | None:
     """How long to wait for a word of the part ``name``."""
-    return patience * (WHILE_TRAINING if name != FILE and NAMED[name].trains else 1)
+    return patience * (WHILE_TRAINING if name != FILE and PARTS[name].trains else 1)
 
 
 def _read(pipe: IO[bytes], key: bytes, messages: "queue.Queue[Message | None]") -> None:

@@ -6,8 +6,10 @@ import torch
 from torch import Tensor, nn
 
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
-from transformer_book.exam.functions import AXES, book_loss, loss_by_place
-from transformer_book.exam.reader import Mine, compared, far, look_behind
+from transformer_book.answers import as_plain, is_number
+from transformer_book.exam.functions import book_loss, loss_by_place, words_on_axis_1
+from transformer_book.exam.modules import far
+from transformer_book.exam.reader import Mine, compared, hinted
 from transformer_book.exam.report import Wrong
 
 SRC = torch.tensor([[4, 2, 0], [5, 3, 2]])
@@ -46,16 +48,21 @@ def ask_train_step(mine: Mine) -> str:
     yours, book = Watched(), Watched()
     your_sgd, book_sgd = (torch.optim.SGD(m.parameters(), lr=RATE) for m in (yours, book))
     before = yours.table.detach().clone()
+
+    def both(tgt: Tensor) -> tuple[object, float]:
+        """The loss of the reader's step, and that of the book's."""
+        with hinted(words_on_axis_1):
+            got = mine.call("train_step", step, model=yours, optimizer=your_sgd, src=SRC, tgt=tgt)
+        return got, book_step(book, book_sgd, SRC, tgt)
+
     try:
-        with look_behind(f"Expected target size [2, {N_WORDS}]", look=AXES):
-            got = mine.call("train_step", step, yours, your_sgd, SRC, TGT)
+        got, right = both(TGT)
     except Wrong:
         if yours.inputs:
             _check_inputs(yours)
         raise
-    right = book_step(book, book_sgd, SRC, TGT)
     _check_inputs(yours)
-    _check_loss(got, right, before)
+    _check_loss(got, right)
     if not far(yours.table, before, 1e-6):
         look = "A step is loss.backward(), then optimizer.step() (section 9.2)"
         raise Wrong("after the step the model's numbers are what they were", look)
@@ -64,9 +71,8 @@ def ask_train_step(mine: Mine) -> str:
         if not far(2 * before - yours.table, book.table, 1e-4):
             look = "It went the wrong way: is the loss multiplied by -1? (section 9.1)"
         raise Wrong("the loss is right, but the step goes elsewhere than down its gradient", look)
-    for _ in range(2):
-        mine.call("train_step", step, yours, your_sgd, SRC, MORE)
-        book_step(book, book_sgd, SRC, MORE)
+    both(MORE)
+    both(MORE)
     if far(yours.table, book.table, 1e-4):
         look = "backward() adds to the gradients that are there; optimizer.zero_grad() comes first"
         raise Wrong(
@@ -79,22 +85,19 @@ def _check_inputs(yours: Watched) -> None:
     if not yours.inputs:
         raise Wrong("the model is never called", "It starts with model(src, …) (section 9.2)")
     src, tgt = yours.inputs[0]
-    if src.shape == TGT.shape or not torch.equal(src, SRC):
+    if not torch.equal(src, SRC):
         raise Wrong("the model does not get src as its first argument", expected=SRC, it_got=src)
-    if torch.equal(tgt, TGT[:, :-1]):
-        return
-    look = "It reads <bos> and the words, and is to say the words and <eos>: tgt[:, :-1]"
-    raise Wrong(
-        "the model does not get all but the last column of tgt", f"{look} (section 9.1)",
-        tgt=TGT, expected=TGT[:, :-1], it_got=tgt,
-    )  # fmt: skip
+    if not torch.equal(tgt, TGT[:, :-1]):
+        look = "It reads <bos> and the words, and is to say the words and <eos>: tgt[:, :-1]"
+        raise Wrong(
+            "the model does not get all but the last column of tgt", f"{look} (section 9.1)",
+            tgt=TGT, expected=TGT[:, :-1], it_got=tgt,
+        )  # fmt: skip
 
 
-def _check_loss(got: object, right: float, table: Tensor) -> None:
-    number = got.detach() if isinstance(got, Tensor) else got
-    if isinstance(number, Tensor) and number.numel() == 1:
-        number = number.item()
-    if not isinstance(number, int | float) or isinstance(number, bool):
+def _check_loss(got: object, right: float) -> None:
+    number = as_plain(got)
+    if not is_number(number):
         raise Wrong(f"train_step gives a {type(got).__name__}; the loss is wanted, a number")
     if abs(number - right) < 1e-4:
         return
@@ -102,8 +105,8 @@ def _check_loss(got: object, right: float, table: Tensor) -> None:
         logits = Watched()(SRC, TGT[:, :-1])
         looks = [
             f"Look at this: {hint}"
-            for hint, value in LOSSES.items()
-            if abs(value(logits).item() - number) < 1e-4
+            for hint, flaw in LOSSES.items()
+            if abs(flaw(logits).item() - number) < 1e-4
         ]
     raise Wrong(
         "train_step gives another loss than loss(model(src, tgt[:, :-1]), tgt[:, 1:])",
@@ -111,7 +114,7 @@ def _check_loss(got: object, right: float, table: Tensor) -> None:
     )  # fmt: skip
 
 
-LOSSES: dict[str, Callable[[Tensor], Tensor]] = {  # known mistakes
+LOSSES: dict[str, Callable[[Tensor], Tensor]] = {
     "the labels are what the model has read; they are one word further, tgt[:, 1:] "
     "(section 9.1)": lambda logits: book_loss(logits, TGT[:, :-1]),
     "padding counts as a word in the loss (section 9.2)": (
@@ -158,11 +161,13 @@ def ask_greedy_decode(mine: Mine) -> str:
     yours = mine.get("greedy_decode", "model", "src", "max_len")
 
     def greedy_decode(src: Tensor, max_len: int) -> list[list[int]]:
-        got = mine.call("greedy_decode", yours, Backwards(max_len), src, max_len)
+        """Each sentence up to its <eos>; what stands behind it does not count."""
+        model = Backwards(max_len)
+        got = mine.call("greedy_decode", yours, model=model, src=src, max_len=max_len)
         if not isinstance(got, Tensor) or got.dim() != 2 or len(got) != len(src):
             kind = f"shape {tuple(got.shape)}" if isinstance(got, Tensor) else type(got).__name__
             raise Wrong(f"greedy_decode gives {kind}; a tensor (B, at most max_len) is wanted")
-        return [_until_eos(row) for row in got.tolist()]
+        return [row[: [*row, EOS_ID].index(EOS_ID) + 1] for row in got.tolist()]
 
     inputs = [
         (torch.tensor([[4, 5, 2]]), 6),
@@ -170,7 +175,7 @@ def ask_greedy_decode(mine: Mine) -> str:
         (torch.tensor([[6, 2, 0, 0], [4, 7, 8, 2]]), 7),
         (torch.tensor([[5, 7, 9, 8, 2, 0], [9, 4, 2, 0, 0, 0], [4, 5, 6, 7, 8, 2]]), 9),
     ]
-    (first, *_), *_ = [greedy_decode(src, max_len) for src, max_len in inputs]
+    (first,), *_ = [greedy_decode(src, max_len) for src, max_len in inputs]
     words = backwards([4, 5, 2])
     if [word for word in first if word != PAD_ID] == words:
         look = "Look at this: <eos> belongs to what it returns (section 10.1)"
@@ -185,26 +190,19 @@ def _right(src: Tensor, max_len: int) -> list[list[int]]:
     return [[*backwards(words), EOS_ID][:max_len] for words in src.tolist()]
 
 
-def _until_eos(row: list[int]) -> list[int]:
-    """A sentence up to its <eos>; what stands behind does not count, nor does padding."""
-    return row[: row.index(EOS_ID) + 1] if EOS_ID in row else row
-
-
-def _lost(src: Tensor, max_len: int) -> list[list[int]]:
-    return [[words[0], *[Backwards.LOST] * (max_len - 1)] for words in map(backwards, src.tolist())]
-
-
 def _stopped_with_the_first(src: Tensor, max_len: int) -> list[list[int]]:
     n_words = min(len(backwards(words)) for words in src.tolist())
     return [row[: n_words + 1] for row in _right(src, max_len)]
 
 
-DECODINGS: dict[str, Callable[[Tensor, int], list[list[int]]]] = {  # known mistakes
+DECODINGS: dict[str, Callable[[Tensor, int], list[list[int]]]] = {
     "<bos> is still in front; leave it out of what you return (section 10.1)": (
         lambda src, max_len: [[BOS_ID, *row][: max_len + 1] for row in _right(src, max_len)]
     ),
     "after the first word the model has lost the thread; each step gives it <bos> and all that is "
-    "written so far (section 10.1)": _lost,
+    "written so far (section 10.1)": lambda src, max_len: [
+        [first, *[Backwards.LOST] * (max_len - 1)] for first, *_ in _right(src, max_len)
+    ],
     "it stops as soon as one sentence is done; wait until each has its <eos> (section 10.1)": (
         _stopped_with_the_first
     ),

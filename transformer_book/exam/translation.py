@@ -10,8 +10,9 @@ from transformer.data.batches import BucketedBatches, pad
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
 from transformer.training.objective import linear_schedule
 from transformer_book.exam.model_questions import NAME
-from transformer_book.exam.reader import Mine, module_of
-from transformer_book.exam.report import Wrong
+from transformer_book.exam.modules import made
+from transformer_book.exam.reader import Mine
+from transformer_book.exam.report import NotThereYet, Wrong
 from transformer_book.exam.training_questions import book_step
 from transformer_book.experiments.translator import SENTENCES, corpus
 
@@ -26,9 +27,9 @@ def ask_translation(mine: Mine) -> str:
     """Trains, tells how it goes, and lets the file translate."""
     sizes = {"src_vocab": len(corpus().english), "tgt_vocab": len(corpus().french)} | SIZES
     torch.manual_seed(3)
-    model = module_of(mine, NAME, sizes, ("src", "tgt"))
-    step = _yours_or_the_books(mine, "train_step", book_step)
-    decode = _yours_or_the_books(mine, "greedy_decode", book_decode)
+    model = made(mine, NAME, sizes, ("src", "tgt"))
+    step = _yours_or(mine, book_step, "train_step", "model", "optimizer", "src", "tgt")
+    decode = _yours_or(mine, book_decode, "greedy_decode", "model", "src", "max_len")
     losses = _train(mine, model, step)
     model.eval()
     written = _written(mine, decode, model, [s.split() for s in SENTENCES])
@@ -55,11 +56,12 @@ def ask_translation(mine: Mine) -> str:
     return f"it has learned, and translates sentences that it has never seen{tip}"
 
 
-def _yours_or_the_books(mine: Mine, name: str, books: Callable) -> Any:
-    if mine.has(name):
-        return mine.get(name)
-    mine.tell(f"  (You have no {name} yet, so it takes the book's.)")
-    return books
+def _yours_or(mine: Mine, books: Callable, name: str, *takes: str) -> Any:
+    try:
+        return mine.get(name, *takes)
+    except NotThereYet:
+        mine.tell(f"  (You have no {name} yet, so it takes the book's.)")
+        return books
 
 
 def _train(mine: Mine, model: nn.Module, step: Callable) -> list[float]:
@@ -71,12 +73,9 @@ def _train(mine: Mine, model: nn.Module, step: Callable) -> list[float]:
     model.train()
     for number in range(N_STEPS):
         adam.param_groups[0]["lr"] = rate_of(number + 1)
-        batch = batches(number)
-        try:
-            losses.append(float(step(model, adam, batch.src, batch.tgt)))
-        except Exception as error:  # the reader's, whatever it is: it is told
-            what = f"in step {number} of the training: your code stopped{mine.where(error)}"
-            raise Wrong(what) from error
+        batch, what = batches(number), f"in step {number} of the training: train_step"
+        loss = mine.call(what, step, model=model, optimizer=adam, src=batch.src, tgt=batch.tgt)
+        losses.append(float(loss))
         if number % (N_STEPS // 4) == 0:
             mine.tell(f"  step {number}: loss ≈ {losses[-1]:.2f}")
     return losses
@@ -93,11 +92,9 @@ def book_decode(model: nn.Module, src: Tensor, max_len: int) -> Tensor:
 
 def _written(mine: Mine, decode: Callable, model: nn.Module, sentences: list) -> list[str]:
     src = pad([[*corpus().english.encode(words), EOS_ID] for words in sentences])
-    try:
-        with torch.no_grad():
-            rows = decode(model, src, MAX_LEN).tolist()
-    except Exception as error:  # the reader's, whatever it is: it is told
-        raise Wrong(f"greedy_decode: your code stopped{mine.where(error)}") from error
+    with torch.no_grad():
+        written = mine.call("greedy_decode", decode, model=model, src=src, max_len=MAX_LEN)
+    rows = written.tolist()
     ends = [[*row, EOS_ID].index(EOS_ID) for row in rows]
     return [
         corpus().french.decode([i for i in row[:end] if i != PAD_ID])

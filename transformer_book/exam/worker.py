@@ -16,12 +16,12 @@ from typing import Any
 import torch
 
 from transformer_book.answers import LargestTensor
-from transformer_book.exam.parts import NAMED, answers
+from transformer_book.exam.parts import answer
 from transformer_book.exam.reader import Mine
 from transformer_book.exam.report import FILE, Result
 
 
-class Answers:
+class Pipe:
     """The pipe to the runner, which believes only lines with its key, from this process.
 
     A line of ours starts on a new line, whatever the reader's file has written there.
@@ -40,15 +40,15 @@ class Answers:
 
 
 def main() -> None:
-    """Answers what is asked: a file, the parts, and what is known of others."""
+    """Answers what is asked: a file, its parts, and which others are known to be spoilt."""
     asked = json.load(sys.stdin)
-    answer = Answers(asked["key"])
+    send = Pipe(asked["key"])
     torch.set_num_threads(1)  # so that a busy computer is no slower than it must be
     warnings.simplefilter("ignore")
     path = Path(asked["file"]).resolve()
     with LargestTensor():  # for the first time, which takes some seconds
         torch.zeros(1)
-    answer(begin=FILE)
+    send(begin=FILE)
     try:
         mine = load(path)
     except BaseException as error:  # sys.exit is an answer, too
@@ -56,14 +56,13 @@ def main() -> None:
         if isinstance(error, FileNotFoundError):
             text += "\n    The exam brings its own sentences: delete the lines that read yours"
             text += ", and what is made of them."
-        answer(**asdict(Result(FILE, "✗", text)))
-        return
-    mine.tell = lambda line: answer(tell=line)
-    results = {known["part"]: Result(**known) for known in asked["known"]}
-    for name in asked["parts"]:
-        answer(begin=name)
-        for result in answers(mine, [NAMED[name]], results):
-            answer(**asdict(result))
+        send(**asdict(Result(FILE, "✗", text)))
+    else:
+        mine.tell = lambda line: send(tell=line)
+        for name in asked["parts"]:
+            send(begin=name)
+            send(**asdict(answer(mine, name, asked["spoilt_by"])))
+    send(end=True)
 
 
 def load(path: Path) -> Mine:
