@@ -246,15 +246,6 @@ def test_one_number_that_is_not_as_it_was_saved_is_seen(trained, tensor):
             load(path)
 
 
-def test_the_folders_of_an_older_version_are_refused(trained):
-    _, run = trained
-    (run / "step-00000009").mkdir()
-    message = "step-00000009 is a folder: an older version saved it, which this cannot read"
-    assert_refused(run, message)
-    with pytest.raises(ValueError, match=message):
-        load_transformer(run / "step-00000009")
-
-
 class Trap:
     """Whoever unpickles it makes a folder."""
 

@@ -35,7 +35,7 @@ from transformer.tensors import (
 from transformer.training.optimizer_state import named_state, restore_state
 
 FORMAT = "transformer.training.checkpoint 3"
-_NAME = re.compile(r"step-\d{8,}(\.safetensors)?")  # without the ending: a folder of format 1
+_NAME = re.compile(r"step-\d{8,}\.safetensors")
 
 
 def save_checkpoint(
@@ -202,8 +202,6 @@ def _whole(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
 
 def _open(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The same, but for damage that only a look at every number finds."""
-    if path.is_dir():
-        raise ValueError(f"{path} is a folder: an older version saved it, which this cannot read")
     stored = open_tensors(path)
     try:
         about = json.loads(stored["about"].numpy().tobytes())
