@@ -114,7 +114,7 @@ class Embedding(nn.Module):
         return self.rows(ids) + positions(ids.size(1))
 
 
-def causal_mask(T):
+def causal_mask(T):  # (T, T), the same for every sentence
     return torch.ones(T, T, dtype=torch.bool).tril()
 
 

@@ -206,8 +206,8 @@ def test_the_table_is_what_five_seeds_gave():
 def test_the_longer_runs_are_those_of_the_text():
     low, high = ([round(100 * shares(name)[i]) for name in LONGER] for i in (0, 1))
     before, replaced, added = (f"{a}–{b} %" for a, b in zip(low, high, strict=True))
-    said = f"Without the plus sign {replaced} are right, before it had the part {before}, and with"
-    assert f"{said} both {added}." in TEXT
+    assert f"{before} are right before the part comes, {replaced} with the part" in TEXT
+    assert f"without the plus sign, and {added} with both." in TEXT
 
 
 def losses(name):
@@ -265,9 +265,7 @@ SAYS = {
             evening.values("feed-forward", "right"), evening.values("norms", "right"), strict=True
         )
     ),
-    "Around half of the new sentences": lambda: (
-        shares("norms")[0] > 0.4 and shares("norms")[1] < 0.62
-    ),
+    "Between four and six in ten": lambda: shares("norms")[0] > 0.4 and shares("norms")[1] < 0.62,
     "It does. One thing is left": lambda: shares("two layers")[0] > shares("norms")[1],
     "Around four in five": lambda: (
         shares("a smaller start")[0] > 0.74 and shares("a smaller start")[1] < 0.9
