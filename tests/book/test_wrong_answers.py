@@ -29,9 +29,6 @@ for part in pkgutil.iter_modules(turns.__path__, f"{turns.__name__}."):
     IN_MODULES |= vars(importlib.import_module(part.name))
 # Of the others: the chapter and the cells that it needs after the imports; none of them trains.
 NEEDS = {
-    "check_rnn": (1, "check-rnn"),
-    "check_shift": (1, "check-shift"),
-    "check_1_1": (1, "exercise-checks", "exercise-checks-2"),
     "check_look_back": (2, "check-look-back"),
     "check_share": (2, "check-share-aligned"),
     "check_2_2": (2, "ex-2-2-check"),
@@ -84,9 +81,7 @@ SAID["tries"] = {"short": "a cat sits on a sign .", "twice": "a cat sits on a re
 GIVEN = {10: {"flat": torch.full((12,), 1 / 12)}, 11: {"merges": MERGES} | SAID}
 
 
-CELL_OF = {"check_1_2": "check_1_1", "check_1_3": "check_1_1", "check_1_4": "check_1_1"}
-CELL_OF |= {"check_1_5": "check_1_1", "check_134": "check_133"}
-CELL_OF |= {"check_1_6": "check_1_1", "check_52": "check_51"}
+CELL_OF = {"check_134": "check_133", "check_52": "check_51"}
 
 
 @functools.cache
@@ -487,7 +482,7 @@ def dpo(beta):
 
 WRONG = [
     ("check_shift", lambda tgt: (tgt[:, :-1].float(), tgt[:, 1:].float())),
-    ("check_1_3", lambda src: space("check_1_1")["backwards"](src).float()),
+    ("check_1_3", lambda src: check_of("check_1_3").right(src).float()),
     ("check_1_4", lambda g, limit: g / g.norm().clamp(min=1)),
     ("check_1_4", lambda g, limit: g * min(1.0, limit**2 / g.norm().item())),
     ("check_1_6", scan_by_division),

@@ -12,6 +12,8 @@ HOMES = {
     "scaling": "transformer_book.experiments.family.experiment:SCALING",
     "scaling_back": "transformer_book.experiments.family.experiment:SCALING_BACK",
     "evening": "transformer_book.experiments.evening:evening",
+    "first_word": "transformer_book.experiments.chapter_01:first_word",
+    "code": "transformer_book.experiments.chapter_01:code",
     "reach": "transformer_book.experiments.chapter_02:reach",
     "scores": "transformer_book.experiments.chapter_02:scores",
     "sources": "transformer_book.experiments.chapter_03:sources",

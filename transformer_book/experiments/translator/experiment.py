@@ -31,7 +31,7 @@ from transformer_book.experiments.translator.trained_models import (
 from transformer_book.notebooks import CHAPTERS, chapter_path
 
 RATES = (0.002, 0.003, 0.005, 0.008, 0.012, 0.018)
-RECURRENT_RATES = (0.003, 0.005, 0.01, 0.02, 0.03)
+RECURRENT_RATES = (0.0015, 0.003, 0.005, 0.01, 0.02, 0.03)
 KEPT = 9  # the chapter whose own translator later chapters open
 PATTERNS = ("imports*", "translator-model*")
 MY_MODEL = ("imports*", "my-model*")
