@@ -14,6 +14,7 @@ HOMES = {
     "evening": "transformer_book.experiments.evening:evening",
     "reach": "transformer_book.experiments.chapter_02:reach",
     "scores": "transformer_book.experiments.chapter_02:scores",
+    "looks": "transformer_book.experiments.chapter_02.looks:looks",
     "sources": "transformer_book.experiments.chapter_03:sources",
     "recall": "transformer_book.experiments.chapter_04:recall",
     "scale": "transformer_book.experiments.chapter_04.scale:scale",
