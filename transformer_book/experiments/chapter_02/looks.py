@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from transformer.data.batches import make_batch
+from transformer.data.grammar import function_words
 from transformer.metrics import alignment_from_attention
 from transformer.recurrent import AttentionSeq2Seq
 from transformer_book.experiments.cells import Cells, chapter
@@ -50,30 +51,37 @@ def exchanged(model: AttentionSeq2Seq, page: SimpleNamespace) -> Measures:
 def aligned(model: AttentionSeq2Seq) -> Measures:
     """The share of linked words that look most at a partner; a row too late; off the diagonal.
 
-    Of those that do not, the shares that look one or two words to the right and to the left.
+    Of those that do not, the shares that look one or two words to the right and to the left; and
+    to the right of those that are no articles or other words before a noun.
     """
     test = make_batch(corpus().encode(corpus().test))
     weights = model.alignment(*test.inputs)
 
-    def looks(weights: Tensor) -> Iterator[tuple[int, set[int], int]]:
-        """Of each linked target word: its place, its partners, where the model looks most."""
+    kinds = function_words.THE, function_words.A, *function_words.OTHERS
+    before_nouns = {word for kind in kinds for word in kind.french} | {"l'"}
+
+    def looks(weights: Tensor) -> Iterator[tuple[int, str, set[int], int]]:
+        """Of each linked target word: its place, the word, its partners, where most weight lies."""
         predicted = alignment_from_attention(weights, src=test.src, tgt=test.tgt)
         for pair, found in zip(corpus().test, predicted, strict=True):
             for j, t in sorted(found):
                 if partners := {i for i, target in pair.alignment if target == t}:
-                    yield t, partners, j
+                    yield t, pair.target[t], partners, j
 
     def share(answers: Iterator[bool] | list[bool]) -> float:
         answers = list(answers)
         return sum(answers) / len(answers)
 
-    missed = [(partners, j) for _, partners, j in looks(weights) if j not in partners]
+    missed = [(word, j, p) for _, word, p, j in looks(weights) if j not in p]
     return {
-        "aligned": share(j in partners for _, partners, j in looks(weights)),
-        "late": share(j in partners for _, partners, j in looks(weights.roll(-1, dims=1))),
-        "off_diagonal": share(j in p for t, p, j in looks(weights) if t not in p),
-        "missed_right": share(j - max(p) in (1, 2) for p, j in missed),
-        "missed_left": share(min(p) - j in (1, 2) for p, j in missed),
+        "aligned": share(j in p for _, _, p, j in looks(weights)),
+        "late": share(j in p for _, _, p, j in looks(weights.roll(-1, dims=1))),
+        "off_diagonal": share(j in p for t, _, p, j in looks(weights) if t not in p),
+        "missed_right": share(j - max(p) in (1, 2) for _, j, p in missed),
+        "missed_left": share(min(p) - j in (1, 2) for _, j, p in missed),
+        "others_right": share(
+            j - max(p) in (1, 2) for word, j, p in missed if word not in before_nouns
+        ),
     }
 
 
