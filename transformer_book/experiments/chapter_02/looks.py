@@ -100,7 +100,7 @@ def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
     """One training by the page's loop."""
     page = cells().names()
     model = page.train(make, plan.lr, plan.seed)
-    found = {"exact": judge(model).exact, "kept": kept_if_hard(model, page)}
+    found: Measures = {"exact": judge(model).exact, "kept": kept_if_hard(model, page)}
     found |= exchanged(model, page) | aligned(model)
     yield N_STEPS, {name: round(x, 4) for name, x in found.items() if x is not None}
 
