@@ -29,10 +29,6 @@ for part in pkgutil.iter_modules(turns.__path__, f"{turns.__name__}."):
     IN_MODULES |= vars(importlib.import_module(part.name))
 # Of the others: the chapter and the cells that it needs after the imports; none of them trains.
 NEEDS = {
-    "check_look_back": (2, "check-look-back"),
-    "check_share": (2, "check-share-aligned"),
-    "check_2_2": (2, "ex-2-2-check"),
-    "check_2_4": (2, "ex-2-4-check"),
     "check_attend": (3, "sizes", "check-attend"),
     "check_3_3": (3, "check-3-3"),
     "check_3_4": (3, "sizes", "check-3-4"),

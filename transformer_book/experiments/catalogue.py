@@ -16,6 +16,7 @@ HOMES = {
     "code": "transformer_book.experiments.chapter_01:code",
     "reach": "transformer_book.experiments.chapter_02:reach",
     "scores": "transformer_book.experiments.chapter_02:scores",
+    "looks": "transformer_book.experiments.chapter_02.looks:looks",
     "sources": "transformer_book.experiments.chapter_03:sources",
     "recall": "transformer_book.experiments.chapter_04:recall",
     "scale": "transformer_book.experiments.chapter_04.scale:scale",

@@ -1,4 +1,4 @@
-"""Chapter 2: how much of the gradient reaches each word, and three scores, trained to the end."""
+"""Chapter 2: how much of the gradient reaches each word; scores and equal weights, trained on."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -68,7 +68,8 @@ def reach_arms() -> dict[str, Arm]:
 
 def score_arms() -> dict[str, Arm]:
     cells = chapter(2, *PATTERNS)
-    make, code = cells.names().translator, cells.code(ME)
+    page, code = cells.names(), cells.code(ME)
+    make = page.translator
 
     def from_dot() -> nn.Module:  # the general score begins as the dot product
         model = make(score="general")
@@ -81,6 +82,7 @@ def score_arms() -> dict[str, Arm]:
         "dot": replace(additive, make=lambda: make(score="dot")),
         "general": replace(additive, make=lambda: make(score="general")),
         "general, begun as dot": replace(additive, make=from_dot),
+        "equal weights": replace(additive, make=lambda: make(page.EqualWeights)),
     }
 
 
@@ -95,7 +97,7 @@ reach = Experiment(
 )
 scores = Experiment(
     path=HERE / "scores.json",
-    question="How well does each score translate, trained until it changes little?",
+    question="How well do scores and equal weights translate, trained until little changes?",
     measure="exact",
     scale=1.0,
     judged_by=("exact", "bleu"),

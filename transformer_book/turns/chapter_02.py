@@ -1,0 +1,149 @@
+"""What the reader of chapter 2 writes: a look back, the share of right looks, five exercises."""
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from transformer_book.your_turn import Question, YourTurn
+
+Links = set[tuple[int, int]]  # of a source word and a target word
+
+
+# Your turn 2.1
+
+
+def two_line_look_back(s: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
+    weights = (h @ s).softmax(dim=0)
+    return weights, weights @ h
+
+
+def states(seed: int, S: int, width: int) -> tuple[Tensor, Tensor]:
+    g = torch.Generator().manual_seed(seed)
+    return torch.randn(width, generator=g), torch.randn(S, width, generator=g)
+
+
+def with_weights(weigh: Callable[[Tensor], Tensor]) -> Callable:
+    """A look back with other weights, made from the scores."""
+    return lambda s, h: (weigh(h @ s), weigh(h @ s) @ h)
+
+
+check_look_back = YourTurn(
+    "Your turn 2.1",
+    two_line_look_back,
+    [states(1, 3, 2), states(2, 4, 3), states(3, 7, 5)],
+    mistakes={
+        "the exponentials are not divided by their sum": with_weights(torch.exp),
+        "take the exponential of each score first": with_weights(lambda e: e / e.sum()),
+        "these are the scores: step 2 is missing": with_weights(lambda e: e),
+        "all weights are equal": with_weights(lambda e: torch.ones_like(e) / len(e)),
+    },
+)
+
+
+# Your turn 2.2
+
+
+def right_share(weights: Tensor, links: Links) -> float:
+    linked = sorted({t for _, t in links})
+    return sum((int(weights[t].argmax()), t) in links for t in linked) / len(linked)
+
+
+def over_all_rows(weights: Tensor, links: Links) -> float:
+    hits = [(int(row.argmax()), t) in links for t, row in enumerate(weights)]
+    return sum(hits) / len(hits)
+
+
+def by_columns(weights: Tensor, links: Links) -> float:
+    return sum((j, int(weights[:, j].argmax())) in links for j, _ in links) / len(links)
+
+
+def with_links() -> list[tuple[Tensor, Links]]:
+    g = torch.Generator().manual_seed(5)
+    return [
+        (torch.rand(3, 2, generator=g).softmax(-1), {(1, 0), (0, 1)}),
+        (torch.rand(4, 3, generator=g).softmax(-1), {(2, 0), (2, 1), (0, 3)}),
+        (torch.rand(7, 5, generator=g).softmax(-1), {(0, 0), (1, 0), (3, 2), (4, 3), (2, 5)}),
+    ]
+
+
+check_share = YourTurn(
+    "Your turn 2.2",
+    right_share,
+    with_links(),
+    mistakes={
+        "words without a link do not count": over_all_rows,
+        "the largest of each row, not of each column": by_columns,
+    },
+)
+
+
+# The exercises
+
+
+def general_inputs(seed: int, S: int, d: int) -> tuple[Tensor, ...]:
+    g = torch.Generator().manual_seed(seed)
+    return tuple(torch.randn(*n, generator=g) for n in ((d,), (S, d), (d, d)))
+
+
+def one_hot(a: Tensor, dim: int = -1) -> Tensor:
+    return torch.zeros_like(a).scatter(dim, a.argmax(dim, keepdim=True), 1.0)
+
+
+def soft_rows(seed: int, T: int, S: int) -> tuple[Tensor]:
+    return (torch.randn(T, S, generator=torch.Generator().manual_seed(seed)).softmax(-1),)
+
+
+def by_autograd(e: Tensor, h: Tensor) -> Tensor:
+    return torch.autograd.functional.jacobian(lambda e: e.softmax(0) @ h, e).T.contiguous()
+
+
+def scored(seed: int, S: int, d: int) -> tuple[Tensor, Tensor]:
+    g = torch.Generator().manual_seed(seed)
+    return torch.randn(S, generator=g), torch.randn(S, d, generator=g)
+
+
+check_2_1 = Question(
+    "Exercise 2.1",
+    3,
+    mistakes={
+        1: "a_1 is made before y_1 is read.",
+        2: "y_1 goes into s_2. Which state asks for a_2?",
+    },
+)
+check_2_2 = Question(
+    "Exercise 2.2",
+    (600, 30),
+    mistakes={
+        (600, 600): "does U h_j depend on the word that is written?",
+        (50, 30): "each of the 20 words scores each of the 30.",
+    },
+)
+check_2_3 = YourTurn(
+    "Exercise 2.3",
+    lambda s, h, W: h @ W.T @ s,
+    [general_inputs(1, 3, 2), general_inputs(2, 5, 3), general_inputs(3, 7, 4)],
+    mistakes={
+        "W stands on the other side: this is W s · h_j": lambda s, h, W: h @ W @ s,
+        "this is the dot product, without W": lambda s, h, W: h @ s,
+    },
+)
+check_2_4 = YourTurn(
+    "Exercise 2.4",
+    one_hot,
+    [soft_rows(1, 2, 3), soft_rows(2, 4, 5), soft_rows(3, 5, 7)],
+    mistakes={
+        "one word of each row, not one row of each column": lambda a: one_hot(a, 0),
+        "rounding is not enough: the largest weight may be below one half": torch.round,
+    },
+)
+check_2_5 = YourTurn(
+    "Exercise 2.5",
+    by_autograd,
+    [scored(1, 3, 2), scored(2, 4, 3), scored(3, 7, 5)],
+    mistakes={
+        "c depends on all weights, and they all change with e_j": (
+            lambda e, h: e.softmax(0)[:, None] * h
+        ),
+    },
+)
