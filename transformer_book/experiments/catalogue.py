@@ -15,6 +15,8 @@ HOMES = {
     "reach": "transformer_book.experiments.chapter_02:reach",
     "scores": "transformer_book.experiments.chapter_02:scores",
     "sources": "transformer_book.experiments.chapter_03:sources",
+    "phrase_book": "transformer_book.experiments.chapter_03.small:phrase_book",
+    "circle": "transformer_book.experiments.chapter_03.small:circle",
     "recall": "transformer_book.experiments.chapter_04:recall",
     "scale": "transformer_book.experiments.chapter_04.scale:scale",
     "one_head": "transformer_book.experiments.chapter_05:one_head",
