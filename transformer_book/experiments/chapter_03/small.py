@@ -66,11 +66,15 @@ def models() -> dict[str, Arm]:
     }
 
 
+def _matrices(n: int) -> nn.Module:
+    return nn.ParameterList(torch.zeros(n, 8, 8).unbind())
+
+
 def games() -> dict[str, Arm]:
     cells = chapter(3, *LOOP, "rps")
     return {
         name: Arm(
-            make=lambda n=n: nn.ParameterList(torch.zeros(n, 8, 8).unbind()),
+            make=partial(_matrices, n),
             learn=partial(play, cell=cells.names(), n_matrices=n),
             rates=(0.05,),
             steps=(200,),
