@@ -29,10 +29,6 @@ for part in pkgutil.iter_modules(turns.__path__, f"{turns.__name__}."):
     IN_MODULES |= vars(importlib.import_module(part.name))
 # Of the others: the chapter and the cells that it needs after the imports; none of them trains.
 NEEDS = {
-    "check_attend": (3, "sizes", "check-attend"),
-    "check_3_3": (3, "check-3-3"),
-    "check_3_4": (3, "sizes", "check-3-4"),
-    "check_3_6": (3, "check-3-6"),
     "check_masked": (4, "check-masked"),
     "check_masks": (4, "check-masks"),
     "check_43": (4, "exercise-checks"),

@@ -10,6 +10,7 @@ import torch
 from tests.site.living import FIGURES, SOURCE, cells_of, claimed, run_cells
 from transformer.attention import attention
 from transformer.layers import FeedForward, LayerNorm
+from transformer_book.experiments.chapter_03.thermometer import read_thermometer
 from website import depths, small_runs
 from website.extensions.living_files import write_living_files
 
@@ -44,14 +45,13 @@ def numbers_in(name, pattern):
 
 
 def test_the_ten_days_are_written_as_chapter_3_draws_them(tmp_path):
-    read = run_cells(3, "day-numbers")["read_thermometer"]
     write_living_files(tmp_path)
     (text,) = re.findall(
         r"^export const DAYS = (.*);$", (tmp_path / "readings.js").read_text(), re.M
     )
     days = torch.tensor(json.loads(text))
     assert days.shape == (10, 2, 40)
-    expected = torch.stack([torch.stack(read(seed)) for seed in range(10)])
+    expected = torch.stack([torch.stack(read_thermometer(seed)) for seed in range(10)])
     torch.testing.assert_close(days, expected, rtol=0, atol=6e-4)
 
 

@@ -17,6 +17,7 @@ from transformer.masks import causal_mask
 from transformer.multihead import MultiHeadAttention
 from transformer.positional import RotaryPositions, sinusoidal_encoding
 from transformer_book import close
+from transformer_book.experiments.chapter_03 import thermometer
 from website.extensions.living_files import thread
 
 TAUS, KS, PS = (0.1, 0.5, 1, 2, 10), (1, 2, 3, 5), (0.05, 0.28, 0.5, 0.75, 0.9, 1)
@@ -69,21 +70,26 @@ def test_the_look_up_is_the_chapters(call):
 
 
 def test_the_errors_of_ten_days_are_the_chapters(call):
-    readings = {"hours": [5.0, 6, 8, 9, 12], "degrees": [7.0, 6, 9, 11, 16]}
-    errors = run_cells(3, "look-up", "day-numbers", "day-errors", **readings)
+    guesses = {
+        "average": thermometer.average,
+        "nearest": thermometer.nearest,
+        "mean": thermometer.mean_of_all,
+    }
+    errors = {name: thermometer.errors(guess) for name, guess in guesses.items()}
     [found] = call("look_up.js", "errors", [(1,)])
-    for name, each in (("average", "by_average"), ("nearest", "by_nearest"), ("mean", "by_mean")):
-        assert found[name] == pytest.approx(errors[each].mean().item(), abs=1e-3)
+    for name, each in errors.items():
+        assert found[name] == pytest.approx(each.mean().item(), abs=1e-3)
     assert found["wins"] == 10
-    read, day, truth = (errors[name] for name in ("read_thermometer", "day", "truth"))
     widths = (0.05, 0.3, 0.7, 2, 6)
     for width, each in zip(
         widths, call("look_up.js", "errors", [(w,) for w in widths]), strict=True
     ):
-        scores = [(-((day[:, None] - read(s)[0]) ** 2) / (2 * width**2)) for s in range(10)]
-        guesses = [s.softmax(dim=-1) @ read(i)[1] for i, s in enumerate(scores)]
-        error = torch.stack([(guess - truth(day)).square().mean().sqrt() for guess in guesses])
-        best = torch.minimum(errors["by_nearest"], errors["by_mean"])
+        error = thermometer.errors(
+            lambda at, hours, degrees, w=width: (
+                (-((at[:, None] - hours) ** 2) / (2 * w**2)).softmax(dim=-1) @ degrees
+            )
+        )
+        best = torch.minimum(errors["nearest"], errors["mean"])
         assert each["average"] == pytest.approx(error.mean().item(), abs=1e-3)
         assert each["wins"] == (error < 0.9 * best).sum()
         state = {"query": 7.5, "width": width, "readings": "five"}

@@ -18,6 +18,8 @@ HOMES = {
     "scores": "transformer_book.experiments.chapter_02:scores",
     "looks": "transformer_book.experiments.chapter_02.looks:looks",
     "sources": "transformer_book.experiments.chapter_03:sources",
+    "phrase_book": "transformer_book.experiments.chapter_03.small:phrase_book",
+    "circle": "transformer_book.experiments.chapter_03.small:circle",
     "recall": "transformer_book.experiments.chapter_04:recall",
     "scale": "transformer_book.experiments.chapter_04.scale:scale",
     "one_head": "transformer_book.experiments.chapter_05:one_head",

@@ -1,7 +1,6 @@
 """What the living figures are made from, beside their own scripts: numbers that chapters make."""
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -10,10 +9,10 @@ from typing import Any
 
 import torch
 
-from transformer_book.notebooks import cells_of, chapter_path, run_cells
+from transformer_book.experiments.chapter_03.thermometer import N_DAYS, read_thermometer
+from transformer_book.notebooks import cells_of, chapter_path
 
-QUERIES, TIMES = chapter_path(3), chapter_path(13)
-N_DAYS = 10
+TIMES = chapter_path(13)
 LIMITS = re.compile(r"peak ≈ (\d+) GFLOP/s, bandwidth ≈ (\d+) GB/s")
 MEASURED = re.compile(r"^ *(\d+) rows ≈ +([\d.]+) ms, ", re.MULTILINE)
 
@@ -34,12 +33,11 @@ def write_module(path: Path, exports: Mapping[str, Any]) -> None:
 
 @cache
 def readings() -> list[list[list[float]]]:
-    """The ten days that chapter 3's own cell draws, with seeds 0 to 9, to three digits.
+    """The ten days of chapter 3's thermometer, with seeds 0 to 9, to three digits.
 
     Each is a list of hours and one of degrees.
     """
-    names = run_cells(QUERIES, ["day-numbers"], {"math": math, "torch": torch})
-    days = (torch.stack(names["read_thermometer"](seed)) for seed in range(N_DAYS))
+    days = (torch.stack(read_thermometer(seed)) for seed in range(N_DAYS))
     return [day.double().round(decimals=3).tolist() for day in days]
 
 

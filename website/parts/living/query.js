@@ -6,7 +6,7 @@ import { errors, weights } from "./look_up.js";
 import { dot } from "../numbers.js";
 import { clock, digitsOf, plot, scales, SETS, table, widthOf } from "./thermometer.js";
 
-export const CLAIM = "a kernel average beats the nearest reading and the mean on ten days of ten";
+export const CLAIM = "a weighted average beats the nearest reading and the mean on ten days of ten";
 export const WIDTHS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 4, 6, 8, 12];
 
 function drag(figure, drawing) {

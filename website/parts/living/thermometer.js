@@ -58,7 +58,7 @@ function legend(d, state) {
   d.dot(19, 246, 6, "value", 0.6);
   d.text(30, 246, "the larger and the fuller, the more weight", { anchor: "start" });
   d.box(5, 258, 14, 12, "query", { strength: 0.28 }).removeAttribute("stroke");
-  const close = `how close, the kernel: exp(−(q − k)² / 2w²), w = ${widthOf(state)}`;
+  const close = `how close: exp(−(q − k)² / 2w²), w = ${widthOf(state)}`;
   d.text(22, 264, close, { anchor: "start" });
 }
 
