@@ -24,7 +24,7 @@ CELLS = (
 )
 TWO, FOUR = (-1, 1), (-2, -1, 1, 2)  # the neighbours that are asked for
 N_HEADS = (1, 2, 4, 8, 16, 32)
-SHORT, LONG = (150, 2000), (150, 2000, 8000)
+SHORT, LONG = (150, 2000), (8000,)
 LONGER = ", 8,000 steps"
 RATES = (0.0025, 0.005, 0.01, 0.02)
 SEEDS = (0, 1, 2, 3, 4)
@@ -87,7 +87,12 @@ def looks_of(model: nn.Module, exam: Tensor, right: Tensor) -> Measures:
     return {"own": mean.amax(dim=0).min().item(), "shared": shared}
 
 
-def _arms(cells_of: Callable[[SimpleNamespace], Makes], places: tuple[int, ...], longer: tuple):
+def _arms(
+    cells_of: Callable[[SimpleNamespace], Makes],
+    places: tuple[int, ...],
+    longer: tuple[str, ...],
+) -> dict[str, Arm]:
+    """``longer``: which of the models are trained for 8,000 steps, too."""
     cells = chapter(5, "imports*", definitions=CELLS)
     makes = cells_of(cells.names())
     budgets = {name: (make, SHORT) for name, make in makes.items()}
@@ -131,7 +136,7 @@ def _by_four(cell: SimpleNamespace) -> Makes:
 
 
 def one_head_arms() -> dict[str, Arm]:
-    return _arms(_by_two, TWO, ("one head",))
+    return _arms(_by_two, TWO, ())
 
 
 def head_arms() -> dict[str, Arm]:
