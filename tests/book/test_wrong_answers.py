@@ -33,10 +33,6 @@ NEEDS = {
     "check_masks": (4, "check-masks"),
     "check_43": (4, "exercise-checks"),
     "check_46": (4, "check-masked", "exercise-checks-more"),
-    "check_51": (5, "exercise-checks"),
-    "check_56": (5, "exercise-checks-last"),
-    "check_grouped": (5, "check-grouped"),
-    "check_split": (5, "check-split"),
     "check_sinusoids": (6, "check-sinusoids"),
     "check_norm": (7, "check-norm"),
     "check_73": (7, "exercise-checks"),
@@ -74,6 +70,9 @@ GIVEN = {10: {"flat": torch.full((12,), 1 / 12)}, 11: {"merges": MERGES} | SAID}
 
 
 CELL_OF = {"check_134": "check_133", "check_52": "check_51"}
+CELL_OF = {"check_1_2": "check_1_1", "check_1_3": "check_1_1", "check_1_4": "check_1_1"}
+CELL_OF |= {"check_1_5": "check_1_1", "check_134": "check_133"}
+CELL_OF |= {"check_1_6": "check_1_1"}
 
 
 @functools.cache
