@@ -29,10 +29,6 @@ for part in pkgutil.iter_modules(turns.__path__, f"{turns.__name__}."):
     IN_MODULES |= vars(importlib.import_module(part.name))
 # Of the others: the chapter and the cells that it needs after the imports; none of them trains.
 NEEDS = {
-    "check_masked": (4, "check-masked"),
-    "check_masks": (4, "check-masks"),
-    "check_43": (4, "exercise-checks"),
-    "check_46": (4, "check-masked", "exercise-checks-more"),
     "check_sinusoids": (6, "check-sinusoids"),
     "check_norm": (7, "check-norm"),
     "check_73": (7, "exercise-checks"),

@@ -17,6 +17,7 @@ from transformer.masks import causal_mask
 from transformer.multihead import MultiHeadAttention
 from transformer.positional import RotaryPositions, sinusoidal_encoding
 from transformer_book import close
+from transformer_book.drawings import Drawing
 from transformer_book.experiments.chapter_03 import thermometer
 from website.extensions.living_files import thread
 
@@ -121,7 +122,7 @@ def test_the_slope_is_that_of_autograd_at_every_width(call):
 
 def test_masked_attention_is_the_packages_in_five_ways(call):
     ways = run_cells(4, "ways", masked_softmax=masked_softmax)["ways"]
-    scores = run_cells(4, "numbers-masks", causal_mask=causal_mask)["scores"]
+    scores = run_cells(4, "drawing-causal", causal_mask=causal_mask, Drawing=Drawing)["scores"]
     same(call("masked_attention.js", "SCORES"), scores)
     names = ["infinity", "billion", "before", "after", "package"]  # in the chapter's order
     values = torch.tensor(call("masked_attention.js", "VALUES"), dtype=torch.float64)

@@ -22,6 +22,7 @@ HOMES = {
     "circle": "transformer_book.experiments.chapter_03.small:circle",
     "recall": "transformer_book.experiments.chapter_04:recall",
     "scale": "transformer_book.experiments.chapter_04.scale:scale",
+    "masks": "transformer_book.experiments.chapter_04.masks:masks",
     "one_head": "transformer_book.experiments.chapter_05:one_head",
     "heads": "transformer_book.experiments.chapter_05:heads",
     "lengths": "transformer_book.experiments.chapter_06:lengths",

@@ -4,7 +4,6 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
-from typing import cast
 
 import torch
 from torch import Tensor, nn
@@ -26,30 +25,29 @@ SETTINGS = {
     "large start": (16, 0.25),
     "divided by 256": (256, 1),
 }
+SIZES_OF_V = {"1/16": 1 / 16, "1": 1.0}  # of exercise 4.2
 
 
-class Recall(nn.Module):
-    """The chapter's parameters and its functions of them, as one model."""
+@torch.no_grad()
+def begun(cell: SimpleNamespace, divisor: int, smaller: int | float) -> nn.Module:
+    """The chapter's model, whose W_Q and W_K start so many times smaller."""
+    model = cell.Recall(divisor)
+    for matrix in (model.W_Q, model.W_K):
+        matrix /= smaller
+    return model
 
-    def __init__(self, cell: SimpleNamespace, divisor: int, smaller: int | float):
-        super().__init__()
-        # the chapter starts from a seed: one drawn from PyTorch's, which was set before
-        start = cell.start(int(torch.randint(2**31, ())), smaller)
-        self.parts = nn.ParameterList(start)
-        self.cell, self.divisor = cell, divisor
 
-    def forward(self, *given: Tensor) -> Tensor:
-        return self.cell.answer_logits(list(self.parts), *given, self.divisor)
+def additive(cell: SimpleNamespace, size: float) -> nn.Module:
+    """The model of exercise 4.2, whose vector v starts with components of this size."""
+    return cell.Additive(size)
 
-    def scores(self, symbols: Tensor, question: Tensor) -> Tensor:
-        return self.cell.recall_scores(list(self.parts), symbols, question, self.divisor)[:, 0]
 
-    @torch.no_grad()
-    def soften(self, symbols: Tensor, question: Tensor) -> None:
-        """Make W_Q and W_K smaller, both alike, until the scores have a standard deviation of 1."""
-        size = self.scores(symbols, question).std().sqrt()
-        for matrix in self.parts[2:4]:
-            matrix /= size
+@torch.no_grad()
+def soften(model: nn.Module, symbols: Tensor, question: Tensor) -> None:
+    """Make W_Q and W_K smaller, both alike, until the scores have a standard deviation of 1."""
+    size = model.scores(symbols, question).std().sqrt()
+    for matrix in (model.W_Q, model.W_K):
+        matrix /= size
 
 
 def learn(
@@ -59,7 +57,7 @@ def learn(
 
     After ``soften_at`` steps the scores are made small once.
     """
-    model = cast(Recall, make())
+    model = make()
     train = torch.Generator().manual_seed(plan.seed)
     test = cell.recall_batch(torch.Generator().manual_seed(99 + plan.seed), 1000)
     symbols, numbers, question, answer = test
@@ -67,7 +65,7 @@ def learn(
     def loss_of(step: int) -> Tensor:
         *given, right = cell.recall_batch(train)
         if step == soften_at:
-            model.soften(given[0], given[2])
+            soften(model, given[0], given[2])
         return nn.functional.cross_entropy(model(*given), right)
 
     def measure() -> Measures:
@@ -91,12 +89,12 @@ def _share(which: Tensor) -> float:
 
 
 def arms() -> dict[str, Arm]:
-    cells = chapter(4, "imports*", "recall-batch", "recall-model-run", "recall-answer")
+    cells = chapter(4, "imports*", "recall-batch", "recall-model", definitions=("solution-4-2",))
     cell = cells.names()
 
     def arm(divisor: int, smaller: int | float, *later: int, soften_at: int | None = None) -> Arm:
         return Arm(
-            make=partial(Recall, cell, divisor, smaller),
+            make=partial(begun, cell, divisor, smaller),
             learn=partial(learn, cell=cell, soften_at=soften_at),
             rates=(0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01),
             steps=(*STEPS, *later),
@@ -104,9 +102,21 @@ def arms() -> dict[str, Arm]:
             chapter=4,
         )
 
+    def of_v(size: float) -> Arm:
+        return Arm(
+            make=partial(additive, cell, size),
+            learn=partial(learn, cell=cell),
+            rates=(0.002, 0.005, 0.01),
+            steps=(0, 200, 400),
+            code=cells.code(ME),
+            chapter=4,
+            seeds=(0, 1, 2),
+        )
+
     found = {name: arm(*setting) for name, setting in SETTINGS.items()}
     found["undivided, twice as long"] = arm(1, 1, 2500, 4000)
     found["undivided, softened after 2,000"] = arm(1, 1, 2500, 4000, soften_at=2000)
+    found |= {f"additive, v of size {name}": of_v(size) for name, size in SIZES_OF_V.items()}
     return found
 
 
