@@ -49,8 +49,6 @@ NEEDS = {
     "check_grouped": (5, "check-grouped"),
     "check_split": (5, "check-split"),
     "check_sinusoids": (6, "check-sinusoids"),
-    "check_norm": (7, "check-norm"),
-    "check_73": (7, "exercise-checks"),
     "check_layer": (8, "my-decoder-layer", "check-layer-right", "check-layer-wrong",
                     "check-layer-inputs"),
     "check_83": (8, "check-8-3"),
