@@ -41,27 +41,34 @@ def _handing_on(cell: SimpleNamespace, wire: Wire) -> nn.Module:
     return hand_on(stack(cell, wire))
 
 
-def arms() -> dict[str, Arm]:
+def _plain(rates: tuple[float, ...]) -> tuple[SimpleNamespace, Arm]:
+    """What the page's cells leave, and the plain arm, from which the others differ in one thing."""
     cells = of_the_page()
     cell = cells.names()
-    plain = Arm(
+    return cell, Arm(
         make=partial(stack, cell, cell.plain),
         learn=partial(learn, cell=cell, warm_up=WARM_UP),
-        rates=(0.001, 0.003, 0.01),
+        rates=rates,
         steps=STEPS,
         code=cells.code(ME),
         chapter=7,
     )
+
+
+def arms() -> dict[str, Arm]:
+    cell, plain = _plain((0.001, 0.003, 0.01))
     return {
         "plain": plain,
         "norm only": replace(plain, make=partial(stack, cell, cell.norm_only)),
         "add": replace(plain, make=partial(stack, cell, cell.add)),
-        "plain, handing on": replace(
-            plain, make=partial(_handing_on, cell, cell.plain), seeds=tuple(range(6))
-        ),
-        "norm only, handing on": replace(
-            plain, make=partial(_handing_on, cell, cell.norm_only), seeds=tuple(range(6))
-        ),
+    }
+
+
+def arms_handing_on() -> dict[str, Arm]:
+    cell, plain = _plain((0.001,))
+    return {
+        "plain": replace(plain, make=partial(_handing_on, cell, cell.plain)),
+        "norm only": replace(plain, make=partial(_handing_on, cell, cell.norm_only)),
     }
 
 
@@ -74,4 +81,13 @@ wires = Experiment(
     arms=arms,
     tuning_seeds=(100, 101, 102),  # at too high a rate addition alone overflows in some runs only
     seconds=20.0,
+)
+
+handing_on = replace(
+    wires,
+    path=HERE / "handing_on.json",
+    question="Do they learn more without addition if they start by handing on, at one rate?",
+    arms=arms_handing_on,
+    seeds=tuple(range(6)),
+    widens=False,
 )
