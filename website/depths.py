@@ -13,7 +13,7 @@ from website.measured import MEASURED, line, names_of
 
 CHAPTER = chapter_path(7)
 CELLS = (
-    *("task-words", "stack", "stack-class", "training", "signals", "examine"),
+    *("task-words", "through", "translator-model-stack", "signals", "examine"),
     *("translator-model-add", "wires-with-norm"),
 )
 WIRES = ("plain", "add", "norm_only", "post")

@@ -30,8 +30,6 @@ for part in pkgutil.iter_modules(turns.__path__, f"{turns.__name__}."):
 # Of the others: the chapter and the cells that it needs after the imports; none of them trains.
 NEEDS = {
     "check_sinusoids": (6, "check-sinusoids"),
-    "check_norm": (7, "check-norm"),
-    "check_73": (7, "exercise-checks"),
     "check_layer": (8, "my-decoder-layer", "check-layer-right", "check-layer-wrong",
                     "check-layer-inputs"),
     "check_83": (8, "check-8-3"),

@@ -30,6 +30,8 @@ HOMES = {
     "orders": "transformer_book.experiments.chapter_07:orders",
     "twice": "transformer_book.experiments.chapter_07:twice",
     "wires": "transformer_book.experiments.chapter_07.wires:wires",
+    "handing_on": "transformer_book.experiments.chapter_07.wires:handing_on",
+    "stacks": "transformer_book.experiments.chapter_07.stacks:stacks",
     "by_heart": "transformer_book.experiments.chapter_07.by_heart:by_heart",
     "recurrence": "transformer_book.experiments.chapter_08:recurrence",
     "beams": "transformer_book.experiments.chapter_10:beams",

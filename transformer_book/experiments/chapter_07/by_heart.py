@@ -23,12 +23,13 @@ WORDS, PHRASES, WIDTH = 40, 16, 16  # 40 adjectives, 40 nouns: 1,600 pairs
 class Phrases(nn.Module):
     """Adjective and noun, then one sublayer after the other (pre-LN); the noun's place answers."""
 
-    def __init__(self, n_attentions: int, d_ff: int) -> None:
+    def __init__(self, n_attentions: int, d_ff: int, *, bends: bool = True) -> None:
         super().__init__()
         self.words = nn.Embedding(2 * WORDS, WIDTH)  # a noun is another word than an adjective
         attentions = [MultiHeadAttention(WIDTH, 4) for _ in range(n_attentions)]
         self.attentions = nn.ModuleList(attentions)
-        self.feed_forward = FeedForward(WIDTH, d_ff) if d_ff else None
+        bend = torch.relu if bends else torch.positive  # without a bend: x itself
+        self.feed_forward = FeedForward(WIDTH, d_ff, activation=bend) if d_ff else None
         self.norms = nn.ModuleList(LayerNorm(WIDTH) for _ in range(n_attentions + 2))
         self.read_out = nn.Linear(WIDTH, PHRASES)
 
@@ -64,20 +65,21 @@ def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
 
 def arms() -> dict[str, Arm]:
     kinds = {
-        "attention": (1, 0),
-        "attention, 32 units": (1, 32),
-        "two attentions": (2, 0),
+        "attention": (1, 0, True),
+        "attention, 32 units": (1, 32, True),
+        "attention, 32 units, no bend": (1, 32, False),
+        "two attentions": (2, 0, True),
     }
     return {
         name: Arm(
-            make=partial(Phrases, n_attentions, d_ff),
+            make=partial(Phrases, n_attentions, d_ff, bends=bends),
             learn=learn,
             rates=(0.01, 0.03),
             steps=(2000,),
             code=code_of([], [Import(ME)]),
             chapter=7,
         )
-        for name, (n_attentions, d_ff) in kinds.items()
+        for name, (n_attentions, d_ff, bends) in kinds.items()
     }
 
 

@@ -1,0 +1,120 @@
+"""Chapter 7: the checks of its turns and exercises, with the mistakes that people make."""
+
+import math
+
+import torch
+from torch import nn
+
+from transformer_book.your_turn import Question, YourTurn
+
+
+def _right_norm(x, gamma, beta, eps):
+    return nn.functional.layer_norm(x, x.shape[-1:], gamma, beta, eps)
+
+
+def _wrong_norm(dim=-1, correction=0, inside=True):
+    def norm(x, gamma, beta, eps):
+        var, mean = torch.var_mean(x, dim, correction=correction, keepdim=True)
+        root = (var + eps).sqrt() if inside else var.sqrt() + eps
+        return gamma * (x - mean) / root + beta
+
+    return norm
+
+
+def _norm_inputs():
+    g = torch.Generator().manual_seed(0)
+    for T, d_model, eps in ((2, 3, 1e-5), (3, 5, 0.5), (6, 4, 1e-5)):
+        gamma, beta = torch.randn(2, d_model, generator=g)
+        yield 3 * torch.randn(T, d_model, generator=g) + 1, gamma, beta, eps
+
+
+check_norm = YourTurn(
+    "Your turn 7.1",
+    _right_norm,
+    list(_norm_inputs()),
+    mistakes={
+        "the variance divides by d, not by d - 1": _wrong_norm(correction=1),
+        "ε is inside of the root": _wrong_norm(inside=False),
+        "each word has its own mean and variance: dim=-1": _wrong_norm(dim=0),
+        "β is added last, after γ": lambda x, g, b, eps: g * _right_norm(x, g / g, b, eps),
+    },
+)
+
+
+def _right_ffn(x, W_1, b_1, W_2, b_2):
+    return nn.functional.linear(nn.functional.linear(x, W_1.T, b_1).relu(), W_2.T, b_2)
+
+
+def _random(g, *shapes):
+    return tuple(torch.randn(shape, generator=g) for shape in shapes)
+
+
+def _ffn_inputs():
+    g = torch.Generator().manual_seed(2)
+    for T, d_model, d_ff in ((1, 2, 3), (4, 3, 5), (6, 4, 9)):
+        yield _random(g, (T, d_model), (d_model, d_ff), (d_ff,), (d_ff, d_model), (d_model,))
+
+
+check_ffn = YourTurn(
+    "Your turn 7.2",
+    _right_ffn,
+    list(_ffn_inputs()),
+    mistakes={
+        "without max(0, …) two matrices are one": lambda x, W, b, V, c: (x @ W + b) @ V + c,
+        "ReLU is between the matrices, not at the end": lambda x, W, b, V, c: (
+            (x @ W + b) @ V + c
+        ).relu(),
+        "b_1 belongs inside of the ReLU": lambda x, W, b, V, c: ((x @ W).relu() + b) @ V + c,
+    },
+)
+
+check_71 = Question("Exercise 7.1", math.sqrt(3 / 4), mistakes={3 / 4: "take the root"})
+check_72 = Question("Exercise 7.2", "no")
+
+
+def _rezero_inputs():
+    g = torch.Generator().manual_seed(0)
+    for n, alpha in ((1, 0.0), (2, -2.0), (3, 0.5)):
+        yield *torch.randn(2, n, n + 1, generator=g), alpha
+
+
+check_73 = YourTurn(
+    "Exercise 7.3",
+    lambda x, y, alpha: x + alpha * y,
+    list(_rezero_inputs()),
+    mistakes={"only the sublayer's output is scaled, not x": lambda x, y, a: a * (x + y)},
+)
+check_74 = Question(
+    "Exercise 7.4",
+    2048 * 2 / 3,
+    mistakes={2048: "three matrices of this width have half as many parameters again"},
+)
+
+
+def _best_expert(x, router, W_1, W_2):
+    gates = (x @ router).softmax(dim=-1)  # (T, experts)
+    all_of_them = (x @ W_1).relu() @ W_2  # (experts, T, d_model)
+    chosen = gates.argmax(dim=-1)
+    return gates.amax(dim=-1)[:, None] * all_of_them[chosen, torch.arange(len(x))]
+
+
+def _all_experts(x, router, W_1, W_2):
+    weights = (x @ router).softmax(dim=-1)
+    return torch.einsum("te,etd->td", weights, (x @ W_1).relu() @ W_2)
+
+
+def _mixture_inputs():
+    g = torch.Generator().manual_seed(0)
+    for T, d_model, n, d_ff in ((2, 3, 4, 5), (7, 5, 3, 4)):
+        yield _random(g, (T, d_model), (d_model, n), (n, d_model, d_ff), (n, d_ff, d_model))
+
+
+check_75 = YourTurn(
+    "Exercise 7.5",
+    _best_expert,
+    list(_mixture_inputs()),
+    mistakes={"only the best expert speaks; in yours all do": _all_experts},
+)
+check_76 = Question(
+    "Exercise 7.6", 0.1, mistakes={10: "the output does not change; so how steep is it?"}
+)
