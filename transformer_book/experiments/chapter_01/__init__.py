@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 from jaxtyping import Float, Int
@@ -89,7 +90,7 @@ def shares_right(model: nn.Module) -> Measures:
     return found
 
 
-def influence(model: nn.Module) -> Measures:
+def influence(model: Any) -> Measures:
     """Of each of nine tokens on the code, as shares that add up to 1.
 
     The influence of a token is the length of the derivative of the code with respect to its

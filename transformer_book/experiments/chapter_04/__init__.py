@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -43,7 +44,7 @@ def additive(cell: SimpleNamespace, size: float) -> nn.Module:
 
 
 @torch.no_grad()
-def soften(model: nn.Module, symbols: Tensor, question: Tensor) -> None:
+def soften(model: Any, symbols: Tensor, question: Tensor) -> None:
     """Make W_Q and W_K smaller, both alike, until the scores have a standard deviation of 1."""
     size = model.scores(symbols, question).std().sqrt()
     for matrix in (model.W_Q, model.W_K):
@@ -57,7 +58,7 @@ def learn(
 
     After ``soften_at`` steps the scores are made small once.
     """
-    model = make()
+    model: Any = make()
     train = torch.Generator().manual_seed(plan.seed)
     test = cell.recall_batch(torch.Generator().manual_seed(99 + plan.seed), 1000)
     symbols, numbers, question, answer = test

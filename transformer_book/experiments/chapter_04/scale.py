@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterator
 from functools import partial
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -24,7 +25,7 @@ ME = "transformer_book.experiments.chapter_04.scale"
 def scaled(cell: SimpleNamespace) -> type[nn.Module]:
     """The chapter's attention, which remembers how far apart its last scores were."""
 
-    class Scaled(cell.Attend):
+    class Scaled(cell.Attend):  # type: ignore[name-defined]
         times = 1
 
         def forward(self, x: Tensor, y: Tensor, mask: Tensor) -> Tensor:
@@ -47,7 +48,7 @@ def begun(cell: SimpleNamespace, attend: type[nn.Module], times: int, smaller: f
 
 
 @torch.no_grad()
-def spread_of(model: nn.Module) -> float:
+def spread_of(model: Any) -> float:
     """Of the scores in its three attentions, on 200 new sentences."""
     model.cpu()(*make_batch(corpus().encode(corpus().test[:200])).inputs)
     return sum(each.spread for each in (model.read, model.recall, model.look)) / 3

@@ -4,17 +4,18 @@ The loop is the page's own. Arms whose names end with "8,000 steps" have four ti
 a best rate of their own.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from transformer.attention import attention_weights
 from transformer_book.experiments.cells import chapter
-from transformer_book.experiments.experiment import Arm, Experiment, Plan
+from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.runs import Measures
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_05"
@@ -28,7 +29,7 @@ SHORT, LONG = (150, 2000), (8000,)
 LONGER = ", 8,000 steps"
 RATES = (0.0025, 0.005, 0.01, 0.02)
 SEEDS = (0, 1, 2, 3, 4)
-Makes = Mapping[str, Callable[[], nn.Module]]
+Makes = dict[str, Make]
 
 
 def learn(
@@ -59,7 +60,7 @@ def measured(
     return {"right": right.mean().item()} | by_place | ends | looks
 
 
-def looks_of(model: nn.Module, exam: Tensor, right: Tensor) -> Measures:
+def looks_of(model: Any, exam: Tensor, right: Tensor) -> Measures:
     """Mean weights on neighbours, of a model of one or more heads.
 
     Of one head: "on named" and "on missed" are those on the neighbour that it names better and on
@@ -95,7 +96,9 @@ def _arms(
     """``longer``: which of the models are trained for 8,000 steps, too."""
     cells = chapter(5, "imports*", definitions=CELLS)
     makes = cells_of(cells.names())
-    budgets = {name: (make, SHORT) for name, make in makes.items()}
+    budgets: dict[str, tuple[Make, tuple[int, ...]]] = {
+        name: (make, SHORT) for name, make in makes.items()
+    }
     budgets |= {name + LONGER: (makes[name], LONG) for name in longer}
     return {
         name: Arm(
@@ -120,7 +123,7 @@ def _by_two(cell: SimpleNamespace) -> Makes:
 
 
 def _by_four(cell: SimpleNamespace) -> Makes:
-    makes = {f"heads {h}": partial(_circle, cell, h) for h in N_HEADS}
+    makes: Makes = {f"heads {h}": partial(_circle, cell, h) for h in N_HEADS}
     makes["four heads, split wrongly"] = lambda: cell.Circle(
         cell.AtOnce(32, 4, cell.split_wrong), 4
     )
