@@ -48,7 +48,6 @@ NEEDS = {
     "check_56": (5, "exercise-checks-last"),
     "check_grouped": (5, "check-grouped"),
     "check_split": (5, "check-split"),
-    "check_sinusoids": (6, "check-sinusoids"),
     "check_norm": (7, "check-norm"),
     "check_73": (7, "exercise-checks"),
     "check_layer": (8, "my-decoder-layer", "check-layer-right", "check-layer-wrong",
