@@ -29,7 +29,6 @@ for part in pkgutil.iter_modules(turns.__path__, f"{turns.__name__}."):
     IN_MODULES |= vars(importlib.import_module(part.name))
 # Of the others: the chapter and the cells that it needs after the imports; none of them trains.
 NEEDS = {
-    "check_sinusoids": (6, "check-sinusoids"),
     "check_layer": (8, "my-decoder-layer", "check-layer-right", "check-layer-wrong",
                     "check-layer-inputs"),
     "check_83": (8, "check-8-3"),

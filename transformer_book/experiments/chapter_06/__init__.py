@@ -7,20 +7,26 @@ from types import SimpleNamespace
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy
 
-from transformer.positional import LearnedPositions, RotaryPositions, SinusoidalPositions
+from transformer.positional import (
+    LearnedPositions,
+    Positions,
+    RotaryPositions,
+    SinusoidalPositions,
+    sinusoidal_encoding,
+)
 from transformer_book.experiments.cells import chapter
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
-from transformer_book.experiments.learning import along, one_for_each
+from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
 from transformer_book.experiments.translator.teaching import taught
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_06"
-CELLS = ("copy-task", "copier", "copier-training", "window")
+CELLS = ("copy-task", "copier", "accuracy", "window")
 TRANSLATORS = ("imports*", "translator-model*")
-STEPS = (160, 320, 640, 1280, 2000)
+STEPS = (160, 1280, 2000)
 LATE = (24, 48, 96)  # where sequences begin that begin late
+UNLUCKY = (54, 60, -60, -66)  # how far ahead a key is; negative: back
 
 
 def learn_to_translate(make: Make, plan: Plan) -> Iterable[tuple[int, Measures]]:
@@ -34,30 +40,64 @@ def learn(make: Make, plan: Plan, *, cell: SimpleNamespace) -> Iterable[tuple[in
     "late": 24 symbols that begin at a later position; "window": 192 of which each sees 23 both
     ways.
     """
-    model, train = make().to(cell.device), torch.Generator().manual_seed(plan.seed)
+    for n_steps in plan.steps:
+        model = make()
+        cell.train(model, cell.sequences, plan.lr, n_steps)
+        yield (
+            n_steps,
+            {
+                "right": cell.accuracy(model).mean().item(),
+                "beyond": cell.accuracy(model, 96)[21:].mean().item(),
+                "late": sum(cell.begun_late(model, start).item() for start in LATE) / len(LATE),
+                "window": cell.in_window(model, 192).item(),
+            },
+        )
 
-    def loss_of(step: int) -> Tensor:
-        symbols, wanted = (each.to(cell.device) for each in cell.sequences(train, 32))
-        return cross_entropy(model(symbols)[:, 3:].flatten(0, 1), wanted.flatten())
 
-    def right(*given, **options) -> float:
-        return cell.accuracy(model, *given, **options).mean().item()
+def learn_and_hide(
+    make: Make, plan: Plan, *, cell: SimpleNamespace
+) -> Iterable[tuple[int, Measures]]:
+    """The same in sequences of 96, and what hidden distances change.
 
-    def measure() -> Measures:
-        return {
-            "right": right(),
-            "beyond": cell.accuracy(model, 96)[21:].mean().item(),
-            "late": sum(right(start=start) for start in LATE) / len(LATE),
-            "window": right(192, cell.window(192)),
-        }
+    "flat top": from position 42 to 59. "no four", "only four": without the unlucky ones, and with
+    these as the only new distances; "no others": without as many others; "to 50": without those
+    over 50.
+    """
+    ahead, unlucky = cell.ahead(96), torch.tensor(UNLUCKY)
+    for n_steps in plan.steps:
+        model = make()
+        cell.train(model, cell.sequences, plan.lr, n_steps)
 
-    return along(loss_of, model.parameters(), measure, plan).items()
+        def right(*given: object, model: nn.Module = model) -> float:
+            return cell.accuracy(model, *given).mean().item()
+
+        yield (
+            n_steps,
+            {
+                "right": right(),
+                "at 96": right(96),
+                "flat top": cell.accuracy(model, 96)[39:57].mean().item(),
+                "no four": right(96, ~torch.isin(ahead, unlucky)),
+                "only four": right(96, (ahead.abs() < 24) | torch.isin(ahead, unlucky)),
+                "no others": right(96, ~torch.isin(ahead.abs(), torch.tensor([45, 75]))),
+                "to 50": right(96, ahead.abs() <= 50),
+            },
+        )
+
+
+class Beside(Positions):
+    """Sinusoids of 16 numbers in the place of a word's last 16."""
+
+    def embed(self, x: Tensor, start: object = 0) -> Tensor:
+        """The words' first 16 numbers, and their positions."""
+        rows = sinusoidal_encoding(x.size(1), 16).to(x)
+        return torch.cat([x[..., :16], rows.expand(len(x), -1, -1)], dim=-1)
 
 
 def length_arms() -> dict[str, Arm]:
-    cells = chapter(6, "imports*", definitions=CELLS)
+    cells = chapter(6, "imports*", "train", definitions=CELLS)
     cell = cells.names()
-    positions: dict[str, Callable[[], nn.Module]] = {
+    kinds: dict[str, Callable[[], nn.Module]] = {
         "sinusoids": lambda: SinusoidalPositions(256, 32),
         "learned": lambda: LearnedPositions(256, 32),
         "rotary": lambda: RotaryPositions(256, d_k=16),
@@ -71,7 +111,28 @@ def length_arms() -> dict[str, Arm]:
             code=cells.code(ME),
             chapter=6,
         )
-        for name, kind in positions.items()
+        for name, kind in kinds.items()
+    }
+
+
+def short_arms() -> dict[str, Arm]:
+    cells = chapter(6, "imports*", "train", definitions=CELLS)
+    cell = cells.names()
+    kinds: dict[str, Callable[[], nn.Module]] = {
+        "no positions": Positions,
+        "beside": Beside,
+        "rotary": lambda: RotaryPositions(256, d_k=16),
+    }
+    return {
+        name: Arm(
+            make=partial(_copier, cell, kind),
+            learn=partial(learn_and_hide, cell=cell),
+            rates=(0.01,),
+            steps=(160,),
+            code=cells.code(ME),
+            chapter=6,
+        )
+        for name, kind in kinds.items()
     }
 
 
@@ -101,7 +162,17 @@ lengths = Experiment(
     scale=1.0,
     judged_by=("right",),
     arms=length_arms,
-    seconds=8.0,
+    seconds=12.0,
+)
+short = Experiment(
+    path=HERE / "short.json",
+    question="Which new distances lead rotary copiers astray that are trained as on the page?",
+    measure="at 96",
+    scale=1.0,
+    arms=short_arms,
+    seeds=(0, 1, 2, 3, 4),
+    widens=False,
+    seconds=4.0,
 )
 longer = Experiment(
     path=HERE / "longer.json",
