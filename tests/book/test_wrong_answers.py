@@ -62,10 +62,7 @@ SAID["tries"] = {"short": "a cat sits on a sign .", "twice": "a cat sits on a re
 GIVEN = {10: {"flat": torch.full((12,), 1 / 12)}, 11: {"merges": MERGES} | SAID}
 
 
-CELL_OF = {"check_134": "check_133", "check_52": "check_51"}
-CELL_OF = {"check_1_2": "check_1_1", "check_1_3": "check_1_1", "check_1_4": "check_1_1"}
-CELL_OF |= {"check_1_5": "check_1_1", "check_134": "check_133"}
-CELL_OF |= {"check_1_6": "check_1_1"}
+CELL_OF = {"check_134": "check_133"}
 
 
 @functools.cache
