@@ -95,7 +95,7 @@ def arms() -> dict[str, Arm]:
 
 
 def _copier(cell: SimpleNamespace, d_k: int, base: int) -> nn.Module:
-    return cell.Copier(RotaryPositions(LENGTH, d_k, theta=base), n_heads=WIDTH // d_k)
+    return cell.Copier(RotaryPositions(LENGTH, d_k, theta=float(base)), n_heads=WIDTH // d_k)
 
 
 aliases = Experiment(
