@@ -24,6 +24,6 @@ def table(headings: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
 
 
 def _row(kind: str, texts: Sequence[str]) -> str:
-    """Markdown's own tables are not drawn in outputs on the site."""
-    cells = (escape(text).replace("–", NEVER_PARTED) for text in texts)
-    return f"<tr>{''.join(f'<{kind}>{cell}</{kind}>' for cell in cells)}</tr>"
+    """Markdown's own tables are not drawn on the site; what has no text heads nothing."""
+    cells = [(kind if text else "td", escape(text).replace("–", NEVER_PARTED)) for text in texts]
+    return f"<tr>{''.join(f'<{tag}>{text}</{tag}>' for tag, text in cells)}</tr>"

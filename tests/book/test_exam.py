@@ -320,7 +320,7 @@ def test_an_expression_too_deep_for_python_is_told_in_a_sentence(expression, tmp
     assert sentence in ("", deep)  # how deep it reads differs from one Python to the next
 
 
-@pytest.mark.parametrize("name", FINISHED)
+@pytest.mark.parametrize("name", sorted(FINISHED))
 def test_what_pytorch_has_finished_is_not_yours(name, tmp_path):
     source = f"import torch.nn as nn\nx = nn.functional.{name}\nimport numpy\n"
     sentence = objection(written(source, tmp_path))  # of two objections the first in the file
