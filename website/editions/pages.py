@@ -110,6 +110,9 @@ def fit_for_paper(page: Page) -> None:
     for element in page.body.xpath(NOT_FOR_PAPER):
         element.drop_tree()
     for fold in page.body.xpath(".//details"):
+        if "book-code" in fold.get("class", "").split():
+            fold.drop_tree()
+            continue
         title = words(fold.find("summary"))
         fold.find("summary").drop_tree()
         if "hide" not in fold.get("class", "").split():
