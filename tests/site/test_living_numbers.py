@@ -204,7 +204,7 @@ def by_package(state, words, value_of):
 
 
 def test_one_head_or_two_bring_what_the_packages_layer_brings(call):
-    value_of = run_cells(5, "numbers-average")["value_of"]
+    value_of = run_cells(5, "drawing-average", Drawing=Drawing)["value_of"]
     sentences = call("looks.js", "SENTENCES")
     assert sorted(map(tuple, sentences)) == sorted(itertools.product(("cat", "dog"), repeat=2))
     asked = list(itertools.product(ONE_OR_TWO[::4], sentences))
