@@ -203,6 +203,15 @@ def test_the_table_is_what_five_seeds_gave():
     assert shown == stored
 
 
+@pytest.mark.parametrize("name", STAGES)
+def test_what_the_page_prints_is_like_its_table(name):
+    """nbval lets a number differ by a factor of ten: a missing plus sign costs less."""
+    printed = "".join(made.text for made in cell(STAGES[name].cell).outputs)
+    loss, right = re.search(r"600 new sentences: loss ([\d.]+), right (\d+) %", printed).groups()
+    assert losses(name)[0] / 1.2 - 0.01 < float(loss) < 1.2 * losses(name)[1] + 0.01
+    assert shares(name)[0] - 0.05 < float(right) / 100 < shares(name)[1] + 0.05
+
+
 def test_the_longer_runs_are_those_of_the_text():
     low, high = ([round(100 * shares(name)[i]) for name in LONGER] for i in (0, 1))
     before, replaced, added = (f"{a}–{b} %" for a, b in zip(low, high, strict=True))
