@@ -54,7 +54,10 @@ def _section(notebook: NotebookNode) -> Iterator[str]:
         return
     numbered = re.match(r"(\d+\.) ", title(notebook))
     chapter, kind = (numbered[1], "Chapter ") if numbered else ("", "")
-    yield f"\n## {kind}{title(notebook)}\n\n| no. | claim | kind |\n|---|---|---|\n"
+    n = len(claims(notebook))
+    yield f"\n## {kind}{title(notebook)}\n\n<details>\n<summary>{n} claims</summary>\n\n"
+    yield "| no. | claim | kind |\n|---|---|---|\n"
     for number, made in enumerate(claims(notebook), start=1):
         words = re.sub(r"([\\`*_{}\[\]<>|$])", r"\\\1", made.text)  # what Markdown would read
         yield f"| {chapter}{number} | [{words}](#{made.anchor}) | {made.description} |\n"
+    yield "\n</details>\n"

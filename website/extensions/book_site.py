@@ -118,6 +118,28 @@ class Citations(SphinxPostTransform):
                 node.replace_self(link)
 
 
+class ChineseNames(SphinxPostTransform):
+    """A link to a term of the glossary has the term's Chinese name as its title."""
+
+    default_priority = 20  # after links are resolved
+
+    def run(self, **kwargs) -> None:
+        links = [
+            link
+            for link in self.document.findall(nodes.reference)
+            if "#term-" in link.get("refuri", "")
+        ]
+        terms = self.env.domains["std"].objects.items()
+        names: dict[str, str] = {}
+        for page in {page for (kind, _), (page, _) in terms if links and kind == "term"}:
+            for entry in self.env.get_doctree(page).findall(nodes.definition_list_item):
+                named = list(entry.findall(nodes.term))
+                chinese = [term.astext() for term in named if CHINESE.search(term.astext())]
+                names |= {name: chinese[0] for term in named for name in term["ids"] if chinese}
+        for link in links:
+            link["reftitle"] = names.get(link["refuri"].partition("#")[2], "")
+
+
 class ChapterLinks(SphinxPostTransform):
     """Makes links of "chapter 6" in running text, once that chapter is there."""
 
@@ -164,5 +186,6 @@ def setup(app: Sphinx) -> dict[str, bool]:
         app.connect("autodoc-skip-member", says_nothing)
     app.add_transform(TermNames)
     app.add_post_transform(Citations)
+    app.add_post_transform(ChineseNames)
     app.add_post_transform(ChapterLinks)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -43,12 +43,14 @@ class Filter {
 
   #show() {
     let [n, total] = [0, 0];
+    const asked = [this.chapter, this.kind, this.budget, this.said].some(({ value }) => value);
     for (const [i, section] of this.sections.entries()) {
       const rows = [...section.querySelectorAll("tbody tr")];
       const chapter = this.chapter.value === "" || this.chapter.value === String(i);
       for (const row of rows) row.hidden = !(chapter && this.#isAsked(row));
       const shown = rows.filter((row) => !row.hidden).length;
       section.hidden = shown === 0;
+      section.querySelector("details").open = asked;
       n += shown;
       total += rows.length;
     }
