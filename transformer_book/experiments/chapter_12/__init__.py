@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 from statistics import mean
 from types import SimpleNamespace
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -44,13 +44,20 @@ STEPS = 2000
 HE = ("boy", "brother", "doctor", "dog", "cat", "horse", "owl")
 SHE = ("woman", "girl", "queen", "cow", "mouse")
 ENDINGS = ("sleeps", "is tired", "is happy", "eats the apple")
+OPENED = ("pre-LN", "pre-LN, nn.Linear", "yours", "post-LN", "post-LN, Glorot")
 Start = Literal["Glorot", "nn.Linear"]
 Head = tuple[int, int]
+Found = dict[str, float]
 
 
 def translator(norm: NormOrder, start: Start) -> Transformer:
     """The page's size; its matrices start as the package's do, or as ``nn.Linear`` does."""
-    sizes = {"d_model": 64, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2}
+    sizes: dict[str, Any] = {
+        "d_model": 64,
+        "n_heads": 4,
+        "n_encoder_layers": 2,
+        "n_decoder_layers": 2,
+    }
     vocabularies = len(corpus().english), len(corpus().french)
     config = TransformerConfig(*vocabularies, **sizes, d_ff=128, dropout=0.0, max_len=64, norm=norm)
     model = Transformer(config)
@@ -84,7 +91,7 @@ def opened(make: Make, plan: Plan, *, mine: bool, cells: Cells) -> Iterator[tupl
 def asked(model: nn.Module, page: SimpleNamespace) -> Measures:
     """What the sections of the page ask, of one translator."""
     model.eval().requires_grad_(False)
-    found: Measures = {"right": judge(model).exact}
+    found: Found = {"right": judge(model).exact}
     found |= _cross_attention(model, page) | _encoder(model, page) | _removed(model, page)
     found |= _swapped(model, page) | _article(model, page) | _roads(model, page)
     found |= _layers(model, page) | {
@@ -93,7 +100,7 @@ def asked(model: nn.Module, page: SimpleNamespace) -> Measures:
     return {name: round(float(x), 4) for name, x in found.items()}
 
 
-def _cross_attention(model: nn.Module, page: SimpleNamespace) -> Measures:
+def _cross_attention(model: nn.Module, page: SimpleNamespace) -> Found:
     weights = page.weights_of(model, page.CROSS, page.src, page.tgt).flatten(1, 2)
     heads = weights.unbind(dim=1)
     looks = weights.argmax(dim=-1)  # (B, 8, T)
@@ -117,7 +124,7 @@ def _votes(heads: tuple[Tensor, ...], page: SimpleNamespace) -> tuple[float, flo
     return n_right / n, n_same / n
 
 
-def _encoder(model: nn.Module, page: SimpleNamespace) -> Measures:
+def _encoder(model: nn.Module, page: SimpleNamespace) -> Found:
     """Where the head looks that the model has chosen to go from a determiner to its noun."""
     weights = page.weights_of(model, page.ENCODER, page.src, page.tgt)
     chosen = page.chosen_head(model, page.noun_phrases)
@@ -154,7 +161,7 @@ def _clauses(pairs: list[AlignedPair]) -> list[tuple[int, int, int]]:
     return found
 
 
-def _removed(model: nn.Module, page: SimpleNamespace) -> Measures:
+def _removed(model: nn.Module, page: SimpleNamespace) -> Found:
     """The cost of heads one by one and all at once, as zero and as their mean."""
     loss, means = page.loss_of(model), page.mean_outputs(model)
 
@@ -184,7 +191,7 @@ def _foursomes() -> list[list[Head]]:
     return groups
 
 
-def _swapped(model: nn.Module, page: SimpleNamespace) -> Measures:
+def _swapped(model: nn.Module, page: SimpleNamespace) -> Found:
     """How far equal weights move the next word, and which word the averaged weights name."""
     before, heads = page.predict(model), page.across_heads
 
@@ -205,12 +212,18 @@ def _swapped(model: nn.Module, page: SimpleNamespace) -> Measures:
     return found | {"named": same.float().mean().item()}
 
 
-def _article(model: nn.Module, page: SimpleNamespace) -> Measures:
+def _article(model: nn.Module, page: SimpleNamespace) -> Found:
     """Where the model looks to write le or la, and what decides between them, and le or un."""
     on_the, on_noun = page.looks(model, page.masculine)[..., :2].mean(dim=(0, 1)).tolist()
     found = {"look the": on_the, "look noun": on_noun}
     rest = list(range(2, page.masculine.size(1)))
-    ways = {"nothing": [], "the": [0], "noun": [1], "both": [0, 1], "others": rest}
+    ways: dict[str, list[int]] = {
+        "nothing": [],
+        "the": [0],
+        "noun": [1],
+        "both": [0, 1],
+        "others": rest,
+    }
     for name, places in ways.items():
         le, la, *_ = page.first_word(model, places)
         back, *_ = page.first_word(model, places, page.feminine, page.masculine)
@@ -222,7 +235,7 @@ def _article(model: nn.Module, page: SimpleNamespace) -> Measures:
     return found
 
 
-def _roads(model: nn.Module, page: SimpleNamespace) -> Measures:
+def _roads(model: nn.Module, page: SimpleNamespace) -> Found:
     """How often the right one of le and la is ahead, with one road or both of them closed."""
     cut = page.with_weights(model, page.everyone[:8], page.no_look)
     chosen = page.chosen_head(model, page.noun_phrases)
@@ -246,7 +259,7 @@ def _roads(model: nn.Module, page: SimpleNamespace) -> Measures:
     return found
 
 
-def _layers(model: nn.Module, page: SimpleNamespace) -> Measures:
+def _layers(model: nn.Module, page: SimpleNamespace) -> Found:
     """P(la) and P(les) where heads of cross-attention say what they say of other sentences."""
     cow, cats = (page.outputs_of(model, others, page.bos) for others in (page.feminine, page.many))
     heads, found = page.across_heads, {}
@@ -319,3 +332,11 @@ inside = Experiment(
     widens=False,
     seconds=45.0,
 )
+
+
+def every(measure: str, order: NormOrder | None = None) -> tuple[float, ...]:
+    """A measure of all translators, or of those of an order; of any start, yours among them."""
+    own = [arm for arm in OPENED if order is None or arm.startswith(order) or arm == "yours"]
+    if order == "pre":
+        own.remove("yours")
+    return tuple(x for arm in own for x in inside.values(arm, measure))

@@ -4,6 +4,7 @@ import json
 import re
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from safetensors import safe_open
 from safetensors.torch import load_file, save
@@ -61,9 +62,10 @@ def my_model() -> Transformer:
     """The package's Transformer, post-LN, with :func:`my_weights` in it, as :func:`trained` gives
     its own: what ``MyTransformer`` computes, in the modules that the book's tools know.
     """
-    sizes = {"d_model": 64, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2}
+    sizes: dict[str, Any] = {"d_model": 64, "n_heads": 4, "d_ff": 128}
+    sizes |= {"n_encoder_layers": 2, "n_decoder_layers": 2, "dropout": 0.0, "max_len": 64}
     vocabularies = (len(words) for words in grammar_vocabularies())
-    config = TransformerConfig(*vocabularies, **sizes, d_ff=128, dropout=0.0, max_len=64)
+    config = TransformerConfig(*vocabularies, **sizes)
     model = Transformer(config)
     model.load_state_dict({_package_name(name): x for name, x in my_weights().items()})
     return model.to(default_device()).eval()
