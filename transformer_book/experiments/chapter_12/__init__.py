@@ -44,7 +44,14 @@ STEPS = 2000
 HE = ("boy", "brother", "doctor", "dog", "cat", "horse", "owl")
 SHE = ("woman", "girl", "queen", "cow", "mouse")
 ENDINGS = ("sleeps", "is tired", "is happy", "eats the apple")
-OPENED = ("pre-LN", "pre-LN, nn.Linear", "yours", "post-LN", "post-LN, Glorot")
+OPENED = (
+    "pre-LN",
+    "pre-LN, Glorot",
+    "pre-LN, nn.Linear",
+    "yours",
+    "post-LN",
+    "post-LN, Glorot",
+)
 Start = Literal["Glorot", "nn.Linear"]
 Head = tuple[int, int]
 Found = dict[str, float]
@@ -291,7 +298,7 @@ def arms() -> dict[str, Arm]:
     cells = chapter(12, *CELLS)
     code = cells.code(ME)
 
-    def arm(norm: NormOrder, start: Start) -> Arm:
+    def arm(norm: NormOrder, start: Start, n_seeds: int) -> Arm:
         return Arm(
             make=partial(translator, norm, start),
             learn=partial(learn, norm=norm, start=start, cells=cells),
@@ -299,6 +306,7 @@ def arms() -> dict[str, Arm]:
             steps=(STEPS,),
             code=code,
             chapter=12,
+            seeds=tuple(range(n_seeds)),
         )
 
     def kept(rate: float, *, mine: bool, seeds: tuple[int, ...]) -> Arm:
@@ -315,10 +323,10 @@ def arms() -> dict[str, Arm]:
     return {
         "pre-LN": kept(0.008, mine=False, seeds=tuple(range(10))),
         "yours": kept(0.005, mine=True, seeds=(0,)),
-        "post-LN": arm("post", "nn.Linear"),
-        "post-LN, Glorot": arm("post", "Glorot"),
-        "pre-LN, nn.Linear": arm("pre", "nn.Linear"),
-        "pre-LN, Glorot": arm("pre", "Glorot"),
+        "post-LN": arm("post", "nn.Linear", 4),
+        "post-LN, Glorot": arm("post", "Glorot", 4),
+        "pre-LN, nn.Linear": arm("pre", "nn.Linear", 3),
+        "pre-LN, Glorot": arm("pre", "Glorot", 2),
     }
 
 
@@ -328,7 +336,6 @@ inside = Experiment(
     measure="right",
     scale=1.0,
     arms=arms,
-    seeds=tuple(range(10)),
     widens=False,
     seconds=45.0,
 )
