@@ -13,6 +13,7 @@ from transformer_book.experiments.translator import (
     SENTENCES,
     corpus,
     experiment,
+    my_model,
     my_weights,
     trained,
     write,
@@ -76,6 +77,13 @@ def test_the_packages_post_ln_transformer_is_its_twin():
     src[1, 5:] = tgt[2, 4:] = 0  # padding
     words = tgt != 0  # what the two make of padding is never read
     torch.testing.assert_close(model(src, tgt)[words], twin(src, tgt)[words], rtol=1e-4, atol=1e-4)
+
+
+def test_chapter_12_opens_it_in_the_packages_modules():
+    mine = made(9)
+    mine.load_state_dict(my_weights())
+    src = torch.tensor([[5, 9, 3], [7, 4, 8]])
+    torch.testing.assert_close(my_model()(src, src), mine(src, src), rtol=1e-4, atol=1e-4)
 
 
 def test_its_weights_are_no_seed_of_the_stored_translators():

@@ -45,8 +45,6 @@ NEEDS = {
     "check_115": (11, "check-11-5"),
     "check_pair": (11, "bpe-right", "bpe-right-merge", "numbers-merges", "check-pair"),
     "check_precision": (11, "bleu-right", "check-precision", "check-precision-made"),
-    "check_remove": (12, "check-remove", "check-remove-more"),
-    "check_patch": (12, "check-patch", "check-patch-inputs", "check-patch-made"),
     "check_online": (13, "check-online"),
     "check_133": (13, "exercise-checks"),
     "check_135": (13, "check-13-5"),

@@ -39,6 +39,7 @@ HOMES = {
     "by_heart": "transformer_book.experiments.chapter_07.by_heart:by_heart",
     "recurrence": "transformer_book.experiments.chapter_08:recurrence",
     "beams": "transformer_book.experiments.chapter_10:beams",
+    "inside": "transformer_book.experiments.chapter_12:inside",
     "half": "transformer_book.experiments.chapter_13:half",
     "induction": "transformer_book.experiments.chapter_14:induction",
     "masking": "transformer_book.experiments.chapter_14:masking",

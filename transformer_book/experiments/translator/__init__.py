@@ -3,7 +3,7 @@
 from transformer_book.experiments.translator.data import SENTENCES, Corpus, corpus
 from transformer_book.experiments.translator.learning import Judged, judge, train_translator, write
 from transformer_book.experiments.translator.results import Stored, results_so_far, stored
-from transformer_book.experiments.translator.trained_models import my_weights, trained
+from transformer_book.experiments.translator.trained_models import my_model, my_weights, trained
 
 __all__ = [
     "SENTENCES",
@@ -12,6 +12,7 @@ __all__ = [
     "Stored",
     "corpus",
     "judge",
+    "my_model",
     "my_weights",
     "results_so_far",
     "stored",

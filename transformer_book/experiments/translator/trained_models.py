@@ -1,14 +1,17 @@
 """The translators that chapter 9 trains, ready made: chapters 10 and 12 ask and open them."""
 
 import json
+import re
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from safetensors import safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor, nn
 
 from transformer.config import TransformerConfig
+from transformer.data.grammar import grammar_vocabularies
 from transformer.files import replace_file
 from transformer.model import Transformer
 from transformer.runtime import default_device
@@ -53,6 +56,24 @@ def my_weights() -> dict[str, Tensor]:
     and were kept in half precision, like those of :func:`trained`.
     """
     return {name: tensor.float() for name, tensor in load_file(WEIGHTS / MINE).items()}
+
+
+def my_model() -> Transformer:
+    """The package's Transformer, post-LN, with :func:`my_weights` in it, as :func:`trained` gives
+    its own: what ``MyTransformer`` computes, in the modules that the book's tools know.
+    """
+    sizes: dict[str, Any] = {"d_model": 64, "n_heads": 4, "d_ff": 128}
+    sizes |= {"n_encoder_layers": 2, "n_decoder_layers": 2, "dropout": 0.0, "max_len": 64}
+    vocabularies = (len(words) for words in grammar_vocabularies())
+    config = TransformerConfig(*vocabularies, **sizes)
+    model = Transformer(config)
+    model.load_state_dict({_package_name(name): x for name, x in my_weights().items()})
+    return model.to(default_device()).eval()
+
+
+def _package_name(name: str) -> str:
+    name = re.sub(r"^(encoder|decoder)\.", r"\1.layers.", name)
+    return re.sub(r"\bnorm_(\d)", r"residual_\1.norm", name)
 
 
 def store_my_weights(model: nn.Module) -> None:

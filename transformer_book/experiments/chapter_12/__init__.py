@@ -1,0 +1,349 @@
+"""Chapter 12: what its page asks of a translator, asked of many, in both orders of the norm."""
+
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from statistics import mean
+from types import SimpleNamespace
+from typing import Any, Literal
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from transformer.config import TransformerConfig
+from transformer.data.batches import pad
+from transformer.data.grammar import AlignedPair
+from transformer.data.grammar.function_words import PRONOUNS
+from transformer.data.grammar.lexicon import NOUNS, VERBS
+from transformer.data.tokens import EOS_ID, PAD_ID
+from transformer.layers import NormOrder
+from transformer.metrics import alignment_from_attention
+from transformer.model import Transformer
+from transformer_book.experiments.cells import Cells, chapter
+from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
+from transformer_book.experiments.runs import Measures
+from transformer_book.experiments.translator import (
+    corpus,
+    judge,
+    my_model,
+    train_translator,
+    trained,
+)
+
+HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_12"
+CELLS = (
+    "imports*", "load", "record", "record-cat", "batch", "words-of-grammar", "noun-phrases",
+    "choose-head", "choose-head-how", "noun-head", "your-turn-remove",
+    "solution-your-turn-remove", "remove-in-use", "without", "loss-of", "outputs-of",
+    "with-outputs", "mean-outputs", "swap-equal", "swap-how", "swap-cat", "swap-distance",
+    "hide-word", "couples", "patch-looks", "your-turn-patch", "solution-your-turn-patch", "patch",
+    "roads-how", "many",
+)  # fmt: skip
+STEPS = 2000
+HE = ("boy", "brother", "doctor", "dog", "cat", "horse", "owl")
+SHE = ("woman", "girl", "queen", "cow", "mouse")
+ENDINGS = ("sleeps", "is tired", "is happy", "eats the apple")
+OPENED = (
+    "pre-LN",
+    "pre-LN, Glorot",
+    "pre-LN, nn.Linear",
+    "yours",
+    "post-LN",
+    "post-LN, Glorot",
+)
+Start = Literal["Glorot", "nn.Linear"]
+Head = tuple[int, int]
+Found = dict[str, float]
+
+
+def translator(norm: NormOrder, start: Start) -> Transformer:
+    """The page's size; its matrices start as the package's do, or as ``nn.Linear`` does."""
+    sizes: dict[str, Any] = {
+        "d_model": 64,
+        "n_heads": 4,
+        "n_encoder_layers": 2,
+        "n_decoder_layers": 2,
+    }
+    vocabularies = len(corpus().english), len(corpus().french)
+    config = TransformerConfig(*vocabularies, **sizes, d_ff=128, dropout=0.0, max_len=64, norm=norm)
+    model = Transformer(config)
+    if start == "nn.Linear":
+        for part in model.modules():
+            if isinstance(part, nn.Linear):
+                part.reset_parameters()
+    return model
+
+
+def learn(
+    make: Make, plan: Plan, *, norm: NormOrder, start: Start, cells: Cells
+) -> Iterator[tuple[int, Measures]]:
+    """Trains a translator, and asks it. Its weights are kept, for questions that come later."""
+    model = make()
+    kept = plan.keep / "inside" / f"{norm}-{plan.lr}-{start}-{plan.seed}.safetensors"
+    if not kept.exists():
+        train_translator(model, lr=plan.lr, seed=plan.seed, n_steps=STEPS)
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        halves = {name: x.half().contiguous() for name, x in model.state_dict().items()}
+        save_file(halves, kept)
+    model.load_state_dict({name: x.float() for name, x in load_file(kept).items()})
+    yield STEPS, asked(model, cells.names())
+
+
+def opened(make: Make, plan: Plan, *, mine: bool, cells: Cells) -> Iterator[tuple[int, Measures]]:
+    """Asks a translator that is stored already."""
+    yield STEPS, asked(my_model() if mine else trained(plan.seed), cells.names())
+
+
+def asked(model: nn.Module, page: SimpleNamespace) -> Measures:
+    """What the sections of the page ask, of one translator."""
+    model.eval().requires_grad_(False)
+    found: Found = {"right": judge(model).exact}
+    found |= _cross_attention(model, page) | _encoder(model, page) | _removed(model, page)
+    found |= _swapped(model, page) | _article(model, page) | _roads(model, page)
+    found |= _layers(model, page) | {
+        "own share": mean(_own_share(model, page, k) for k in range(4))
+    }
+    return {name: round(float(x), 4) for name, x in found.items()}
+
+
+def _cross_attention(model: nn.Module, page: SimpleNamespace) -> Found:
+    weights = page.weights_of(model, page.CROSS, page.src, page.tgt).flatten(1, 2)
+    heads = weights.unbind(dim=1)
+    looks = weights.argmax(dim=-1)  # (B, 8, T)
+    found = {"agree": (looks == looks[:, :1]).all(dim=1)[page.is_word].float().mean().item()}
+    found |= {f"head {h}": page.accuracy(one) for h, one in enumerate(heads)}
+    found["average"] = page.accuracy(weights.mean(dim=1))
+    return found | dict(zip(("others right", "same mistake"), _votes(heads, page), strict=True))
+
+
+def _votes(heads: tuple[Tensor, ...], page: SimpleNamespace) -> tuple[float, float]:
+    """Where a head is wrong: how many of the others are right, how many make its mistake."""
+    links = [alignment_from_attention(one, src=page.src, tgt=page.tgt) for one in heads]
+    n = n_right = n_same = 0
+    for b, key in enumerate(page.gold):
+        by_word = [{t: s for s, t in each[b]} for each in links]
+        for t in {t for _, t in key}:
+            said = [found[t] for found in by_word]
+            wrong = [s for s in said if (s, t) not in key]
+            n, n_right = n + len(wrong), n_right + len(wrong) * (len(heads) - len(wrong))
+            n_same += sum(said.count(s) - 1 for s in wrong)
+    return n_right / n, n_same / n
+
+
+def _encoder(model: nn.Module, page: SimpleNamespace) -> Found:
+    """Where the head looks that the model has chosen to go from a determiner to its noun."""
+    weights = page.weights_of(model, page.ENCODER, page.src, page.tgt)
+    chosen = page.chosen_head(model, page.noun_phrases)
+    other = [
+        (b, i, k)
+        for b, i, j in page.phrases
+        for k, word in enumerate(page.pairs[b].source)
+        if word in page.nouns and k != j
+    ]
+    with_other = {(b, i) for b, i, _ in other}
+    places = {
+        "noun next": page.next_door,
+        "noun across": page.across,
+        "adjective": page.between,
+        "own noun": [place for place in page.phrases if place[:2] in with_other],
+        "other noun": other,
+    }
+    found = {name: page.mean_weight(weights, own)[chosen].item() for name, own in places.items()}
+    far = [(b, i, j) for b, i, j in _clauses(page.pairs) if i - j >= 2]
+    subject = page.mean_weight(weights, far)[page.chosen_head(model, _clauses)].item()
+    return found | {"subject": subject}
+
+
+def _clauses(pairs: list[AlignedPair]) -> list[tuple[int, int, int]]:
+    """Sentence, place of the verb, place of its subject."""
+    subjects = {form for noun in NOUNS for form in noun.english} | {row[0] for row in PRONOUNS}
+    verbs = {form for verb in VERBS for form in verb.english}
+    found = []
+    for b, pair in enumerate(pairs):
+        at_verb = [i for i, word in enumerate(pair.source) if word in verbs]
+        at_subject = [i for i, word in enumerate(pair.source) if word in subjects]
+        if at_verb and at_subject and at_subject[0] < at_verb[0]:
+            found.append((b, at_verb[0], at_subject[0]))
+    return found
+
+
+def _removed(model: nn.Module, page: SimpleNamespace) -> Found:
+    """The cost of heads one by one and all at once, as zero and as their mean."""
+    loss, means = page.loss_of(model), page.mean_outputs(model)
+
+    def cost(heads: list[Head]) -> float:
+        return page.loss_of(page.without(model, heads)) - loss
+
+    def cost_by_mean(heads: list[Head]) -> float:
+        return page.loss_of(page.with_outputs(model, heads, means)) - loss
+
+    alone = {head: cost([head]) for head in page.everyone}
+    alone_by_mean = {head: cost_by_mean([head]) for head in page.everyone}
+    found = {"loss": loss, "zero": sum(alone.values()), "mean": sum(alone_by_mean.values())}
+    for m in range(6):
+        heads = page.everyone[4 * m : 4 * m + 4]
+        found[f"added {m}"], found[f"at once {m}"] = sum(alone[h] for h in heads), cost(heads)
+    mixed = [cost(heads) / sum(alone[h] for h in heads) for heads in _foursomes()]
+    return found | {"mixed": max(mixed)}
+
+
+def _foursomes() -> list[list[Head]]:
+    """Twelve groups of a head each of four different modules."""
+    g = torch.Generator().manual_seed(0)
+    groups = []
+    for _ in range(12):
+        modules = torch.randperm(6, generator=g)[:4].tolist()
+        groups.append([(m, int(torch.randint(4, (), generator=g))) for m in modules])
+    return groups
+
+
+def _swapped(model: nn.Module, page: SimpleNamespace) -> Found:
+    """How far equal weights move the next word, and which word the averaged weights name."""
+    before, heads = page.predict(model), page.across_heads
+
+    def moved(heads: list[Head]) -> float:
+        return page.moved(model, heads, page.equal, before)
+
+    found = {"swap one": max(moved([head]) for head in heads), "swap all": moved(heads)}
+    found |= {"swap layer 0": moved(heads[:4]), "swap layer 1": moved(heads[4:])}
+    src = page.src[: page.B]
+    is_there = (src != PAD_ID) & (src != EOS_ID)
+    moves = [page.distance(before, page.hide_word(model, s)) for s in range(src.size(1))]
+    averaged = page.weights_of(model, page.CROSS, src, page.tgt[: page.B]).mean(dim=(1, 2))
+    tops = [
+        x.masked_fill(~is_there[:, None], -1).argmax(dim=-1)
+        for x in (torch.stack(moves, dim=-1), averaged)
+    ]
+    same = (tops[0] == tops[1])[page.is_word[: page.B]]
+    return found | {"named": same.float().mean().item()}
+
+
+def _article(model: nn.Module, page: SimpleNamespace) -> Found:
+    """Where the model looks to write le or la, and what decides between them, and le or un."""
+    on_the, on_noun = page.looks(model, page.masculine)[..., :2].mean(dim=(0, 1)).tolist()
+    found = {"look the": on_the, "look noun": on_noun}
+    rest = list(range(2, page.masculine.size(1)))
+    ways: dict[str, list[int]] = {
+        "nothing": [],
+        "the": [0],
+        "noun": [1],
+        "both": [0, 1],
+        "others": rest,
+    }
+    for name, places in ways.items():
+        le, la, *_ = page.first_word(model, places)
+        back, *_ = page.first_word(model, places, page.feminine, page.masculine)
+        found |= {f"le, {name}": le, f"la, {name}": la, f"back to le, {name}": back}
+    with_a = page.masculine.clone()
+    with_a[:, 0] = page.english.encode("a")[0]  # "a cat sleeps", "a dog sleeps", …
+    for name in ("the", "noun"):
+        found[f"un, {name}"] = page.first_word(model, ways[name], others=with_a)[3]
+    return found
+
+
+def _roads(model: nn.Module, page: SimpleNamespace) -> Found:
+    """How often the right one of le and la is ahead, with one road or both of them closed."""
+    cut = page.with_weights(model, page.everyone[:8], page.no_look)
+    chosen = page.chosen_head(model, page.noun_phrases)
+    roads: dict[str, tuple[nn.Module, list[int]]] = {
+        "both open": (model, []),
+        "no look": (cut, []),
+        "noun hidden": (model, [1]),
+        "both closed": (cut, [1]),
+    }
+    found = {name: page.right_article(twin, hidden) for name, (twin, hidden) in roads.items()}
+    found["head removed"] = page.right_article(page.without(model, [chosen]))
+    le, la, *_ = page.articles
+    for name, (twin, hidden) in roads.items():
+        shares = []
+        for nouns, sign in ((HE, 1), (SHE, -1)):
+            sentences = [f"the {noun} {end}" for noun in nouns for end in ENDINGS]
+            ids = pad([[*page.english.encode(text), EOS_ID] for text in sentences])
+            p = page.hide_vector(twin, hidden, ids, page.bos[:1].expand(len(ids), 1))[:, 0]
+            shares.append((sign * (p[:, le] - p[:, la]) > 0).float().mean().item())
+        found[f"12 nouns, {name}"] = mean(shares)
+    return found
+
+
+def _layers(model: nn.Module, page: SimpleNamespace) -> Found:
+    """P(la) and P(les) where heads of cross-attention say what they say of other sentences."""
+    cow, cats = (page.outputs_of(model, others, page.bos) for others in (page.feminine, page.many))
+    heads, found = page.across_heads, {}
+    groups = {"layer 0": heads[:4], "layer 1": heads[4:]}
+    groups |= {f"layer 1, {h}": [(5, h)] for h in range(4)}
+    for name, group in groups.items():
+        found[f"la from {name}"] = page.first_word(page.with_outputs(model, group, cow), [])[1]
+        found[f"les from {name}"] = page.first_word(page.with_outputs(model, group, cats), [])[2]
+    return found
+
+
+@torch.enable_grad()
+def _own_share(model: nn.Module, page: SimpleNamespace, k: int) -> float:
+    """Of the influence of all words' embeddings on a word's memory vector, that of its own.
+
+    Influence is the root of the sum of the squared derivatives; the mean over sentence ``k``.
+    """
+    n_words = int((page.src[k] != PAD_ID).sum())
+    x = model.src_embedding(page.src[k : k + 1, :n_words])  # type: ignore[operator]
+    x = x.repeat(x.numel(), 1, 1).requires_grad_()  # a copy for each number of the memory
+    model.encoder(x).flatten(1).diagonal().sum().backward()  # type: ignore[operator]
+    assert x.grad is not None
+    jacobian = x.grad.unflatten(0, (n_words, -1))  # (S, d_model, S, d_model)
+    influence = jacobian.square().sum(dim=(1, 3)).sqrt()
+    return (influence.diagonal() / influence.sum(dim=-1))[:-1].mean().item()
+
+
+def arms() -> dict[str, Arm]:
+    cells = chapter(12, *CELLS)
+    code = cells.code(ME)
+
+    def arm(norm: NormOrder, start: Start, n_seeds: int) -> Arm:
+        return Arm(
+            make=partial(translator, norm, start),
+            learn=partial(learn, norm=norm, start=start, cells=cells),
+            rates=(0.005,),
+            steps=(STEPS,),
+            code=code,
+            chapter=12,
+            seeds=tuple(range(n_seeds)),
+        )
+
+    def kept(rate: float, *, mine: bool, seeds: tuple[int, ...]) -> Arm:
+        return Arm(
+            make=partial(translator, "post" if mine else "pre", "Glorot"),
+            learn=partial(opened, mine=mine, cells=cells),
+            rates=(rate,),
+            steps=(STEPS,),
+            code=code,
+            chapter=12,
+            seeds=seeds,
+        )
+
+    return {
+        "pre-LN": kept(0.008, mine=False, seeds=tuple(range(10))),
+        "yours": kept(0.005, mine=True, seeds=(0,)),
+        "post-LN": arm("post", "nn.Linear", 4),
+        "post-LN, Glorot": arm("post", "Glorot", 4),
+        "pre-LN, nn.Linear": arm("pre", "nn.Linear", 3),
+        "pre-LN, Glorot": arm("pre", "Glorot", 2),
+    }
+
+
+inside = Experiment(
+    path=HERE / "inside.json",
+    question="What do ten translators of each order answer to the questions of chapter 12?",
+    measure="right",
+    scale=1.0,
+    arms=arms,
+    widens=False,
+    seconds=45.0,
+)
+
+
+def every(measure: str, order: NormOrder | None = None) -> tuple[float, ...]:
+    """A measure of all translators, or of those of an order; of any start, yours among them."""
+    own = [arm for arm in OPENED if order is None or arm.startswith(order) or arm == "yours"]
+    if order == "pre":
+        own.remove("yours")
+    return tuple(x for arm in own for x in inside.values(arm, measure))
