@@ -8,6 +8,7 @@ import copy
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -30,6 +31,8 @@ ASK, SO, END = 5, 6, 7
 N_BITS, N_QUESTIONS, GROUP = 10, 16, 8  # of a step: 16 questions, 8 texts for each
 WITH_STEPS, PRETRAINED = 0.2, 400  # the share of texts; steps of training
 STEPS = (0, 10, 20, 40)  # of rewards
+LONG = (*STEPS, 80, 160, 320)
+FEW = (0.02, 0.05, 0.1)  # shares of texts with steps
 Advantages = Callable[[Tensor], Tensor]  # rewards (questions, group) -> as many
 
 
@@ -176,17 +179,29 @@ def arms() -> dict[str, Arm]:
         "more texts": ("more texts", WITH_STEPS),
         "right answers, steps never read": ("right answers", 0.0),
     }
-    return {
-        name: Arm(
-            make=small_writer,
-            learn=partial(learn, kind=kind, share=share),
-            rates=(0.001, 0.002),
-            steps=STEPS,
-            code=code_of([], [Import(ME)]),
-            chapter=15,
-        )
-        for name, (kind, share) in kinds.items()
-    }
+
+    def arm(kind: str, share: float, **plan: Any) -> Arm:
+        own = {"rates": (0.001, 0.002), "steps": STEPS} | plan
+        how = partial(learn, kind=kind, share=share)
+        return Arm(make=small_writer, learn=how, code=code_of([], [Import(ME)]), chapter=15, **own)
+
+    right = "right answers"
+    return (
+        {
+            name: arm(*told, seeds=tuple(range(9)) if name == "a coin" else None)
+            for name, told in kinds.items()
+        }
+        | {
+            f"{right}, rate {lr:g}": arm(right, WITH_STEPS, rates=(lr,), steps=LONG)
+            for lr in (0.001, 0.002)
+        }
+        | {
+            f"{right}, steps in {share:g}": arm(
+                right, share, rates=(0.001,), steps=LONG[:-1], seeds=tuple(range(4))
+            )
+            for share in FEW
+        }
+    )
 
 
 rewards = Experiment(
