@@ -1,5 +1,7 @@
 """Chapter 15: the checks of its turns and exercises, with the mistakes that people make."""
 
+from functools import partial
+
 import torch
 from torch import nn
 
@@ -32,10 +34,12 @@ check_block = YourTurn(
     _block,
     [_small, _large, (1e-3 * _small[0], *_small[1:])],  # the last is so small that ε counts
     mistakes={
-        "RMSNorm takes no mean away": lambda *a: _block(*a, mean=1.0),
-        "the norm belongs to the sublayer, not to the stream": lambda *a: _block(*a, stream=1),
-        "silu(z) is z times the sigmoid": lambda *a: _block(*a, gate=torch.sigmoid),
-        "W_1 makes the gates, W_3 goes through": lambda *a: _block(*a[:4], a[5], a[4], a[6]),
+        "RMSNorm takes no mean away": partial(_block, mean=1.0),
+        "the norm belongs to the sublayer, not to the stream": partial(_block, stream=1),
+        "silu(z) is z times the sigmoid": partial(_block, gate=torch.sigmoid),
+        "W_1 makes the gates, W_3 goes through": lambda x, attend, g, h, W_1, W_3, W_2: _block(
+            x, attend, g, h, W_3, W_1, W_2
+        ),
     },
 )
 
@@ -81,8 +85,8 @@ check_152 = YourTurn(
     _dpo,
     [_drawn_dpo(2, 0), _drawn_dpo(4, 1)],
     mistakes={
-        "the chosen answer should become likelier": lambda *a: _dpo(*a, sign=-1),
-        "the logarithm is missing": lambda *a: _dpo(*a, f=torch.sigmoid),
+        "the chosen answer should become likelier": partial(_dpo, sign=-1),
+        "the logarithm is missing": partial(_dpo, f=torch.sigmoid),
         "compare with the model before": lambda g, b, p, q, c: _dpo(g, b, 0 * p, 0 * q, c),
     },
 )
@@ -99,9 +103,9 @@ check_153 = YourTurn(
     _patches,
     [(torch.arange(24.0).view(1, 4, 6), 2), (torch.arange(162.0).view(3, 6, 9), 3)],
     mistakes={
-        "these are p rows of the picture, not squares": lambda image, p: (
-            image.permute(1, 2, 0).reshape(-1, p * p * image.size(0))
-        ),
+        "these are p rows of the picture, not squares": lambda image, p: image.permute(
+            1, 2, 0
+        ).reshape(-1, p * p * image.size(0)),
         "patches go row by row": lambda image, p: _patches(image.mT, p),
     },
 )
@@ -117,9 +121,7 @@ check_154 = YourTurn(
     [(2.0, 0.5, 3.0, 0.5, 1e4), (400.0, 0.34, 410.0, 0.28, 6e15)],
     mistakes={
         "D is C / (6 N): six operations": lambda A, a, B, b, C: _best_size(A, a, B, b, 6 * C),
-        "that is the number of tokens": lambda A, a, B, b, C: (
-            C / 6 / _best_size(A, a, B, b, C)
-        ),
+        "that is the number of tokens": lambda A, a, B, b, C: C / 6 / _best_size(A, a, B, b, C),
     },
 )
 
@@ -148,8 +150,8 @@ check_155 = YourTurn(
     _fading,
     [_drawn_fading(2, 1, 1, 0), _drawn_fading(5, 3, 2, 1), _drawn_fading(9, 2, 4, 2)],
     mistakes={
-        "what was kept is multiplied by a_t": lambda *given: _fading(*given, fades=False),
-        "a word's own part comes in whole": lambda *given: _fading(*given, late=True),
+        "what was kept is multiplied by a_t": partial(_fading, fades=False),
+        "a word's own part comes in whole": partial(_fading, late=True),
         "a word also reads the words before it": _without_a_past,
     },
 )
