@@ -25,7 +25,6 @@ WORDS, ANSWERS, WIDTH = 48, 32, 16  # 48 adjectives, 48 nouns: 2,304 pairs
 D_FF, N_EXPERTS = 12, 8
 ROOMS = torch.randint(8, (WORDS, WORDS), generator=torch.Generator().manual_seed(500))
 Door = Callable[[Tensor], Tensor]  # pairs (n, 2) -> which of the eight networks reads each (n,)
-LONGER = ("one expert", "eight experts", "eight experts, router frozen", "no router, at random")
 DOORS: dict[str, Door] = {
     "no router, by adjective": lambda pairs: pairs[:, 0] % N_EXPERTS,
     "no router, at random": lambda pairs: ROOMS[pairs[:, 0], pairs[:, 1] - WORDS],
@@ -108,9 +107,8 @@ def memory(name: str) -> Memory:
         return Memory(GatedFeedForward(WIDTH, D_FF))
     if name == "one as large as eight":
         return Memory(GatedFeedForward(WIDTH, N_EXPERTS * D_FF))
-    door = DOORS.get(name.removesuffix(", five times the steps"))
-    if door is not None:
-        return Memory(Rooms(WIDTH, D_FF, N_EXPERTS), door)
+    if name in DOORS:
+        return Memory(Rooms(WIDTH, D_FF, N_EXPERTS), DOORS[name])
     push = 0.0 if "left alone" in name else 0.01
     return Memory(Experts(WIDTH, D_FF, N_EXPERTS, push=push, frozen="frozen" in name))
 
@@ -142,7 +140,7 @@ def arms() -> dict[str, Arm]:
         *("one expert", "eight experts", "eight experts, left alone", "one as large as eight"),
         *("eight experts, router frozen", "eight experts, left alone, router frozen"),
         *DOORS,
-        *(f"{name}, five times the steps" for name in LONGER),
+        "one expert, five times the steps",
     ]
     return {
         name: Arm(
