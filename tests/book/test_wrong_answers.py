@@ -50,8 +50,6 @@ NEEDS = {
     "check_135": (13, "check-13-5"),
     "check_hide": (14, "check-hide", "check-hide-mistakes"),
     "check_142": (14, "check-lora"),
-    "check_block": (15, "check-block", "check-block-mistakes"),
-    "check_152": (15, "check-dpo"),
 }  # fmt: skip
 # The cells of a chapter share names. What another cell would leave behind stands here.
 MERGES = [("H", "u"), ("u", "n"), ("n", "d"), ("Hu", "nd"), ("Hund", "e"), ("S", "a"), ("Sa", "nd")]

@@ -49,6 +49,7 @@ HOMES = {
     "qk_norm": "transformer_book.experiments.chapter_15.qk_norm:qk_norm",
     "experts": "transformer_book.experiments.chapter_15.experts:experts",
     "rewards": "transformer_book.experiments.chapter_15.rewards:rewards",
+    "blocks_longer": "transformer_book.experiments.chapter_15.blocks_longer:blocks_longer",
 }
 
 

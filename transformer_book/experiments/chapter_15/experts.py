@@ -1,6 +1,10 @@
-"""Chapter 15: a table learnt by heart by one network, by eight experts, and by one as large."""
+"""Chapter 15: a table learnt by heart by one network, by eight experts, and by one as large.
 
-from collections.abc import Iterator
+Whether the router has to learn, or to be there at all, is asked by the arms in ``DOORS``: without a
+router each pair has its network from the start, or is sent to another one each time.
+"""
+
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -19,6 +23,13 @@ from transformer_book.experiments.runs import Measures
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_15.experts"
 WORDS, ANSWERS, WIDTH = 48, 32, 16  # 48 adjectives, 48 nouns: 2,304 pairs
 D_FF, N_EXPERTS = 12, 8
+ROOMS = torch.randint(8, (WORDS, WORDS), generator=torch.Generator().manual_seed(500))
+Door = Callable[[Tensor], Tensor]  # pairs (n, 2) -> which of the eight networks reads each (n,)
+DOORS: dict[str, Door] = {
+    "no router, by adjective": lambda pairs: pairs[:, 0] % N_EXPERTS,
+    "no router, at random": lambda pairs: ROOMS[pairs[:, 0], pairs[:, 1] - WORDS],
+    "no router, another each time": lambda pairs: torch.randint(N_EXPERTS, (len(pairs),)),
+}
 
 
 class Experts(nn.Module):
@@ -26,12 +37,15 @@ class Experts(nn.Module):
 
     What the expert says is multiplied by the router's share, so that the router learns, too. After
     each step of training, experts that were chosen too often get a handicap in the choice, and the
-    others an advantage, of ``push``: Wang et al. (2024). ``counts``: how often each was chosen.
+    others an advantage, of ``push``: Wang et al. (2024). ``counts``: how often each was chosen. A
+    ``frozen`` router keeps the weights that it began with.
     """
 
-    def __init__(self, d_model: int, d_ff: int, n: int, *, push: float = 0.01):
+    def __init__(
+        self, d_model: int, d_ff: int, n: int, *, push: float = 0.01, frozen: bool = False
+    ):
         super().__init__()
-        self.router = nn.Linear(d_model, n, bias=False)
+        self.router = nn.Linear(d_model, n, bias=False).requires_grad_(not frozen)
         self.experts = nn.ModuleList(GatedFeedForward(d_model, d_ff) for _ in range(n))
         self.register_buffer("advantage", torch.zeros(n))
         self.push = push
@@ -50,11 +64,30 @@ class Experts(nn.Module):
         return y
 
 
-class Memory(nn.Module):
-    """The vectors of an adjective and a noun, added; then ``feed_forward`` (pre-LN)."""
+class Rooms(nn.Module):
+    """``n`` feed-forward networks without a router: who calls it says which one reads each row."""
 
-    def __init__(self, feed_forward: nn.Module):
+    def __init__(self, d_model: int, d_ff: int, n: int):
         super().__init__()
+        self.experts = nn.ModuleList(GatedFeedForward(d_model, d_ff) for _ in range(n))
+
+    def forward(self, x: Tensor, chosen: Tensor) -> Tensor:
+        y = torch.zeros_like(x)
+        for i, expert in enumerate(self.experts):
+            own = (chosen == i).nonzero()[:, 0]
+            y = y.index_add(0, own, expert(x[own]))
+        return y
+
+
+class Memory(nn.Module):
+    """The vectors of an adjective and a noun, added; then ``feed_forward`` (pre-LN).
+
+    With a ``door`` it is that of :class:`Rooms`.
+    """
+
+    def __init__(self, feed_forward: nn.Module, door: Door | None = None):
+        super().__init__()
+        self.door = door
         self.words = nn.Embedding(2 * WORDS, WIDTH)
         self.feed_forward = feed_forward
         self.norms = nn.ModuleList(RMSNorm(WIDTH) for _ in range(2))
@@ -62,18 +95,22 @@ class Memory(nn.Module):
 
     def forward(self, pairs: Tensor) -> Tensor:
         x = self.words(pairs).sum(dim=-2)
-        x = x + self.feed_forward(self.norms[0](x))
+        read = self.norms[0](x)
+        room = () if self.door is None else (self.door(pairs),)
+        x = x + self.feed_forward(read, *room)
         return self.read_out(self.norms[1](x))
 
 
 def memory(name: str) -> Memory:
     """The model of an arm."""
-    if name == "one expert":
+    if name.startswith("one expert"):
         return Memory(GatedFeedForward(WIDTH, D_FF))
     if name == "one as large as eight":
         return Memory(GatedFeedForward(WIDTH, N_EXPERTS * D_FF))
+    if name in DOORS:
+        return Memory(Rooms(WIDTH, D_FF, N_EXPERTS), DOORS[name])
     push = 0.0 if "left alone" in name else 0.01
-    return Memory(Experts(WIDTH, D_FF, N_EXPERTS, push=push))
+    return Memory(Experts(WIDTH, D_FF, N_EXPERTS, push=push, frozen="frozen" in name))
 
 
 def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
@@ -99,13 +136,18 @@ def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
 
 
 def arms() -> dict[str, Arm]:
-    names = "one expert", "eight experts", "eight experts, left alone", "one as large as eight"
+    names = [
+        *("one expert", "eight experts", "eight experts, left alone", "one as large as eight"),
+        *("eight experts, router frozen", "eight experts, left alone, router frozen"),
+        *DOORS,
+        "one expert, five times the steps",
+    ]
     return {
         name: Arm(
             make=partial(memory, name),
             learn=learn,
             rates=(0.01, 0.03),
-            steps=(800,),
+            steps=(4000 if "five times" in name else 800,),
             code=code_of([], [Import(ME)]),
             chapter=15,
         )

@@ -8,6 +8,7 @@ import copy
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -30,6 +31,9 @@ ASK, SO, END = 5, 6, 7
 N_BITS, N_QUESTIONS, GROUP = 10, 16, 8  # of a step: 16 questions, 8 texts for each
 WITH_STEPS, PRETRAINED = 0.2, 400  # the share of texts; steps of training
 STEPS = (0, 10, 20, 40)  # of rewards
+LONG = (*STEPS, 80, 160, 320)
+FEW = (0.02, 0.05, 0.1)  # shares of texts with steps
+EARLY = 100  # steps of pretraining, after which steps are written, but not yet right
 Advantages = Callable[[Tensor], Tensor]  # rewards (questions, group) -> as many
 
 
@@ -159,13 +163,15 @@ def rewarded(
 
 
 @cache
-def _start(seed: int, share: float) -> DecoderOnly:
-    return pretrained(seed, share)
+def _start(seed: int, share: float, n_steps: int) -> DecoderOnly:
+    return pretrained(seed, share, n_steps)
 
 
-def learn(make: Make, plan: Plan, *, kind: str, share: float) -> Iterator[tuple[int, Measures]]:
+def learn(
+    make: Make, plan: Plan, *, kind: str, share: float, n_steps: int = PRETRAINED
+) -> Iterator[tuple[int, Measures]]:
     """Pretrained once for each seed; then rewarded at the plan's rate."""
-    model = copy.deepcopy(_start(plan.seed, share))
+    model = copy.deepcopy(_start(plan.seed, share, n_steps))
     yield from rewarded(model, lr=plan.lr, seed=plan.seed, steps=plan.steps, kind=kind)
 
 
@@ -176,17 +182,26 @@ def arms() -> dict[str, Arm]:
         "more texts": ("more texts", WITH_STEPS),
         "right answers, steps never read": ("right answers", 0.0),
     }
-    return {
-        name: Arm(
-            make=small_writer,
-            learn=partial(learn, kind=kind, share=share),
-            rates=(0.001, 0.002),
-            steps=STEPS,
-            code=code_of([], [Import(ME)]),
-            chapter=15,
-        )
-        for name, (kind, share) in kinds.items()
-    }
+
+    def arm(kind: str, share: float, n_steps: int = PRETRAINED, **plan: Any) -> Arm:
+        own = {"rates": (0.001, 0.002), "steps": STEPS} | plan
+        how = partial(learn, kind=kind, share=share, n_steps=n_steps)
+        return Arm(make=small_writer, learn=how, code=code_of([], [Import(ME)]), chapter=15, **own)
+
+    right = "right answers"
+    few: dict[str, Any] = {"rates": (0.001,), "steps": LONG[:-1], "seeds": tuple(range(4))}
+    return (
+        {
+            name: arm(*told, seeds=tuple(range(9)) if name == "a coin" else None)
+            for name, told in kinds.items()
+        }
+        | {
+            f"{right}, rate {lr:g}": arm(right, WITH_STEPS, rates=(lr,), steps=LONG)
+            for lr in (0.001, 0.002)
+        }
+        | {f"{right}, steps in {share:g}": arm(right, share, **few) for share in FEW}
+        | {f"{right}, steps still wrong": arm(right, WITH_STEPS, EARLY, **few)}
+    )
 
 
 rewards = Experiment(

@@ -1,0 +1,157 @@
+"""Chapter 15: the checks of its turns and exercises, with the mistakes that people make."""
+
+from functools import partial
+
+import torch
+from torch import nn
+
+from transformer_book.your_turn import Question, YourTurn
+
+
+def _rms(x, gain, eps=1e-5, mean=0.0):
+    x = x - mean * x.mean(dim=-1, keepdim=True)
+    return gain * x / (x.pow(2).mean(dim=-1, keepdim=True) + eps).sqrt()
+
+
+def _block(x, attend, gain_1, gain_2, W_1, W_3, W_2, mean=0.0, stream=0, gate=None):
+    gate = gate or (lambda z: z / (1 + torch.exp(-z)))
+    read = _rms(x, gain_1, mean=mean)
+    x = (read if stream else x) + attend(read)
+    read = _rms(x, gain_2, mean=mean)
+    return (read if stream else x) + (gate(read @ W_1) * (read @ W_3)) @ W_2
+
+
+def _drawn_block(B, T, d, d_ff, seed):
+    g = torch.Generator().manual_seed(seed)
+    shapes = ((B, T, d), (d,), (d,), (d, d_ff), (d, d_ff), (d_ff, d))
+    x, *others = (torch.randn(s, generator=g) + 0.5 for s in shapes)
+    return x, lambda z: z.cumsum(dim=1).roll(1, dims=-1), *others
+
+
+_small, _large = _drawn_block(1, 2, 3, 5, 0), _drawn_block(2, 4, 6, 7, 1)
+check_block = YourTurn(
+    "Your turn 15.1",
+    _block,
+    [_small, _large, (1e-3 * _small[0], *_small[1:])],  # the last is so small that ε counts
+    mistakes={
+        "RMSNorm takes no mean away": partial(_block, mean=1.0),
+        "the norm belongs to the sublayer, not to the stream": partial(_block, stream=1),
+        "silu(z) is z times the sigmoid": partial(_block, gate=torch.sigmoid),
+        "W_1 makes the gates, W_3 goes through": lambda x, attend, g, h, W_1, W_3, W_2: _block(
+            x, attend, g, h, W_3, W_1, W_2
+        ),
+    },
+)
+
+
+def _advantages(rewards):
+    return rewards - rewards.mean(dim=1, keepdim=True)
+
+
+_groups = [torch.tensor(rows) for rows in ([[1.0, 0.0], [1.0, 1.0]], [[0.0, 0.0, 1.0, 0.0]])]
+_groups.append((torch.rand(5, 8, generator=torch.Generator().manual_seed(0)) < 0.4).float())
+check_advantages = YourTurn(
+    "Your turn 15.2",
+    _advantages,
+    [(rewards,) for rewards in _groups],
+    mistakes={
+        "the mean is that of the question's own group, not of all texts": lambda r: r - r.mean(),
+        "a group is a row: the mean goes along it": lambda r: r - r.mean(dim=0, keepdim=True),
+        "the best texts need a positive advantage": lambda r: -_advantages(r),
+    },
+)
+
+check_151 = Question(
+    "Exercise 15.1",
+    2 * 8 * 128 * 16 * 2,
+    mistakes={
+        2 * 32 * 128 * 32 * 2: "that is with 32 heads of keys and values",
+        2 * 8 * 128 * 32 * 2: "that is with each layer's own; two layers share",
+    },
+)
+
+
+def _dpo(good, bad, good_before, bad_before, beta, sign=1, f=nn.functional.logsigmoid):
+    return -f(sign * beta * ((good - good_before) - (bad - bad_before))).mean()
+
+
+def _drawn_dpo(n, seed):
+    g = torch.Generator().manual_seed(seed)
+    return *(-3 * torch.rand(n, generator=g) for _ in range(4)), 0.5 + seed
+
+
+check_152 = YourTurn(
+    "Exercise 15.2",
+    _dpo,
+    [_drawn_dpo(2, 0), _drawn_dpo(4, 1)],
+    mistakes={
+        "the chosen answer should become likelier": partial(_dpo, sign=-1),
+        "the logarithm is missing": partial(_dpo, f=torch.sigmoid),
+        "compare with the model before": lambda g, b, p, q, c: _dpo(g, b, 0 * p, 0 * q, c),
+    },
+)
+
+
+def _patches(image, p):
+    C, H, W = image.shape
+    x = image.view(C, H // p, p, W // p, p)
+    return x.permute(1, 3, 2, 4, 0).reshape(-1, p * p * C)
+
+
+check_153 = YourTurn(
+    "Exercise 15.3",
+    _patches,
+    [(torch.arange(24.0).view(1, 4, 6), 2), (torch.arange(162.0).view(3, 6, 9), 3)],
+    mistakes={
+        "these are p rows of the picture, not squares": lambda image, p: image.permute(
+            1, 2, 0
+        ).reshape(-1, p * p * image.size(0)),
+        "patches go row by row": lambda image, p: _patches(image.mT, p),
+    },
+)
+
+
+def _best_size(A, alpha, B, beta, C):
+    return (alpha * A / (beta * B) * (C / 6) ** beta) ** (1 / (alpha + beta))
+
+
+check_154 = YourTurn(
+    "Exercise 15.4",
+    _best_size,
+    [(2.0, 0.5, 3.0, 0.5, 1e4), (400.0, 0.34, 410.0, 0.28, 6e15)],
+    mistakes={
+        "D is C / (6 N): six operations": lambda A, a, B, b, C: _best_size(A, a, B, b, 6 * C),
+        "that is the number of tokens": lambda A, a, B, b, C: C / 6 / _best_size(A, a, B, b, C),
+    },
+)
+
+
+def _fading(q, k, v, a, late=False, fades=True):
+    state, outputs = q.new_zeros(k.size(1), v.size(1)), []
+    for q_t, k_t, v_t, a_t in zip(q, k, v, a, strict=True):
+        fade, new = a_t if fades else 1.0, torch.outer(k_t, v_t)
+        state = fade * (state + new) if late else fade * state + new
+        outputs.append(q_t @ state)
+    return torch.stack(outputs)
+
+
+def _without_a_past(q, k, v, a):
+    return (q * k).sum(dim=1, keepdim=True) * v
+
+
+def _drawn_fading(T, d_k, d_v, seed):
+    g = torch.Generator().manual_seed(seed)
+    q, k = torch.randn(2, T, d_k, generator=g)
+    return q, k, torch.randn(T, d_v, generator=g), 0.5 + torch.rand(T, generator=g) / 2
+
+
+check_155 = YourTurn(
+    "Exercise 15.5",
+    _fading,
+    [_drawn_fading(2, 1, 1, 0), _drawn_fading(5, 3, 2, 1), _drawn_fading(9, 2, 4, 2)],
+    mistakes={
+        "what was kept is multiplied by a_t": partial(_fading, fades=False),
+        "a word's own part comes in whole": partial(_fading, late=True),
+        "a word also reads the words before it": _without_a_past,
+    },
+)
