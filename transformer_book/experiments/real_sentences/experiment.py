@@ -1,10 +1,10 @@
 """Chapter 11's models on Multi30k, and what they reach on its test.
 
-The models are the chapter's own: its cells ``imports…``, ``recipe…`` and ``rules…`` are run, which
-leave ``learn_pieces``, ``build`` and ``train``, a dictionary ``stored_recipes``, the page's first,
-and what looks for faults: ``words``, ``is_short`` and ``is_loop``. All that is chosen, the rate, the
-length penalty and how many checkpoints are averaged, is chosen on the dev set; the test is met once
-a run. Neither weights nor translations are stored.
+The models are the chapter's own: its cells ``recipe…`` and ``rules…`` are run, which leave
+``learn_pieces``, ``build`` and ``train``, the page's own recipe ``SMALL``, and what looks for
+faults, ``words``, ``is_short`` and ``is_loop``. All that is chosen, the rate, the length penalty
+and how many checkpoints are averaged, is chosen on the dev set; the test is met once a run. Neither
+weights nor translations are stored.
 """
 
 import copy
@@ -24,6 +24,7 @@ from transformer.data.text import Tokenizing
 from transformer.decoding.protocol import Decodable
 from transformer.decoding.translate import translate
 from transformer.metrics import bleu, chrf
+from transformer.recurrent import AttentionSeq2Seq
 from transformer_book.experiments.cells import Cells, chapter
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.real_sentences.bootstrap import (
@@ -36,6 +37,14 @@ from transformer_book.experiments.real_sentences.results import RESULTS
 from transformer_book.experiments.runs import Measures
 
 CHAPTER, PATTERNS = 11, ("imports*", "recipe*", "rules*")
+OTHERS: dict[str, dict[str, Any]] = {  # what is other than on the page
+    "attention RNN": {"layers": 0, "peak": 8e-3},
+    "Transformer, equal seconds": {"steps": 1450},
+    "twenty minutes": {
+        "pieces": 4000, "d_model": 256, "layers": 2, "dropout": 0.1,
+        "peak": 2e-3, "warmup": 400, "steps": 6000,
+    },
+}  # fmt: skip
 RATES = {
     "Transformer": (0.0025, 0.005, 0.007, 0.01),
     "attention RNN": (0.004, 0.008, 0.012, 0.016, 0.024),
@@ -63,7 +72,11 @@ class Bench:
         self.seen = Counter(word for line, _ in data.train for word in self._letters(line))
 
     def build(self) -> nn.Module:
-        return self.names.build(self.recipe, len(self.pieces))
+        vocab = len(self.pieces)
+        if self.recipe.get("layers") == 0:  # chapter 2's, with attention
+            d = self.recipe["d_model"]
+            return AttentionSeq2Seq(vocab, vocab, d_model=d, hidden_size=d, score="dot")
+        return self.names.build(self.recipe, vocab)
 
     def learn(self, make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
         """Scores on dev in the sweep, on dev and test otherwise; a name is "greedy bleu", say."""
@@ -124,16 +137,21 @@ class Bench:
             [min((self.seen[w] for w in self._letters(line)), default=0) for line in german]
         )
         middle = (length >= 9) & (length <= 13)
-        groups = {"up to 8 words": length <= 8, "from 18 words": length >= 18}
-        groups |= {"one never seen": middle & (rarest == 0), "all seen often": middle & (rarest > 20)}
-        return {
-            "faults worth nothing": int((bleu_of(counts) == 0).sum()),
-            "faults too short": sum(map(self.names.is_short, lines, english)),
-            "faults loops": sum(map(self.names.is_loop, lines)),
-        } | {
-            f"bleu {name}": round(bleu_of(counts[chosen].sum(dim=0, keepdim=True)).item(), 2)
-            for name, chosen in groups.items()
+        groups = {
+            "up to 8 words": length <= 8,
+            "from 18 words": length >= 18,
+            "one never seen": middle & (rarest == 0),
+            "all seen often": middle & (rarest > 20),
         }
+        faults: Measures = {
+            "faults worth nothing": float((bleu_of(counts) == 0).sum()),
+            "faults too short": float(sum(map(self.names.is_short, lines, english))),
+            "faults loops": float(sum(map(self.names.is_loop, lines))),
+        }
+        for name, chosen in groups.items():
+            bleu_there = bleu_of(counts[chosen].sum(dim=0, keepdim=True)).item()
+            faults[f"bleu {name}"] = round(bleu_there, 2)
+        return faults
 
     def _letters(self, line: str) -> list[str]:
         return [word for word in self.names.words(line.lower()) if word.isalpha()]
@@ -159,12 +177,13 @@ def mean_of(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
 
 
 def arms_of(cells: Cells) -> dict[str, Arm]:
-    """The recipes of a chapter. Raises ValueError where its cells leave no ``stored_recipes``."""
+    """The page's recipe and the others. Raises ValueError where its cells leave no ``SMALL``."""
     names = cells.names()
-    recipes = getattr(names, "stored_recipes", {})
-    if not recipes:
-        raise ValueError(f"{cells.path.name} must fill stored_recipes in a cell recipe…, got none")
+    small = getattr(names, "SMALL", {})
+    if not small:
+        raise ValueError(f"{cells.path.name} must leave SMALL in a cell recipe…, got none")
     code = cells.code("transformer_book.experiments.real_sentences.experiment")
+    recipes = {"Transformer": small} | {name: small | other for name, other in OTHERS.items()}
     return {name: _arm(names, name, recipe, code) for name, recipe in recipes.items()}
 
 
