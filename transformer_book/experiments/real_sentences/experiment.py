@@ -1,7 +1,7 @@
 """Chapter 11's models on Multi30k, and what they reach on its test.
 
-The models are the chapter's own: its cells ``recipe…`` and ``rules…`` are run, which leave
-``learn_pieces``, ``build`` and ``train``, the page's own recipe ``SMALL``, and what looks for
+The models are the chapter's own: its cells ``imports…``, ``recipe…`` and ``rules…`` are run, which
+leave ``learn_pieces``, ``build`` and ``train``, the page's own recipe ``SMALL``, and what looks for
 faults, ``words``, ``is_short`` and ``is_loop``. All that is chosen, the rate, the length penalty
 and how many checkpoints are averaged, is chosen on the dev set; the test is met once a run. Neither
 weights nor translations are stored.
