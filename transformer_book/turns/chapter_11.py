@@ -9,7 +9,7 @@ from transformer_book.your_turn import Question, YourTurn
 
 
 def _pairs(corpus, weigh=lambda n: n, step=1):
-    pairs = Counter()
+    pairs: Counter = Counter()
     for word, n in corpus.items():
         for i in range(len(word) - step):
             pairs[word[i], word[i + step]] += weigh(n)
@@ -112,7 +112,7 @@ check_112 = Question(
 
 
 def _merge(word, pair):
-    pieces = []
+    pieces: list[str] = []
     for piece in word:
         if pieces and (pieces[-1], piece) == tuple(pair):
             pieces[-1] += piece
