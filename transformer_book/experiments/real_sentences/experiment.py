@@ -1,125 +1,160 @@
 """Chapter 11's models on Multi30k, and what they reach on its test.
 
-The models are the chapter's own: its cells ``imports…`` and ``recipe…`` are run, which leave
-``learn_pieces``, ``build`` and ``train``, and a dictionary ``stored_recipes``, the page's first.
-All that is chosen, the rate, the length penalty and how many checkpoints are averaged, is chosen on
-the dev set; the test is met once a run.
-
-Weights are not stored. Translations stay in the plan's ``keep`` alone, where the run of another
-recipe finds those of the first, with the same seed, to be compared with.
+The models are the chapter's own: its cells ``imports…``, ``recipe…`` and ``rules…`` are run, which
+leave ``learn_pieces``, ``build`` and ``train``, the page's own recipe ``SMALL``, and what looks for
+faults, ``words``, ``is_short`` and ``is_loop``. All that is chosen, the rate, the length penalty
+and how many checkpoints are averaged, is chosen on the dev set; the test is met once a run. Neither
+weights nor translations are stored.
 """
 
-import tempfile
+import copy
 import time
+from collections import Counter
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import torch
 from sacrebleu.metrics import BLEU
-from torch import nn
+from torch import Tensor, nn
 
 from transformer.data.parallel import encode_pairs
 from transformer.data.text import Tokenizing
 from transformer.decoding.protocol import Decodable
 from transformer.decoding.translate import translate
 from transformer.metrics import bleu, chrf
-from transformer.runtime import default_device
-from transformer.training.checkpoint import average_checkpoints, checkpoints
+from transformer.recurrent import AttentionSeq2Seq
 from transformer_book.experiments.cells import Cells, chapter
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
-from transformer_book.experiments.real_sentences.bootstrap import bleu_counts, paired_bootstrap
+from transformer_book.experiments.real_sentences.bootstrap import (
+    bleu_counts,
+    bleu_of,
+    paired_bootstrap,
+)
 from transformer_book.experiments.real_sentences.candidates import candidates, pick
 from transformer_book.experiments.real_sentences.results import RESULTS
 from transformer_book.experiments.runs import Measures
 
-CHAPTER, PATTERNS = 11, ("imports*", "recipe*")
+CHAPTER, PATTERNS = 11, ("imports*", "recipe*", "rules*")
+OTHERS: dict[str, dict[str, Any]] = {  # what is other than on the page
+    "attention RNN": {"layers": 0, "peak": 8e-3},
+    "Transformer, equal seconds": {"steps": 1450},
+    "twenty minutes": {
+        "pieces": 4000, "d_model": 256, "layers": 2, "dropout": 0.1,
+        "peak": 2e-3, "warmup": 400, "steps": 6000,
+    },
+}  # fmt: skip
 RATES = {
     "Transformer": (0.0025, 0.005, 0.007, 0.01),
     "attention RNN": (0.004, 0.008, 0.012, 0.016, 0.024),
-    "Transformer, equal steps": (0.0025, 0.005, 0.007, 0.01),
+    "Transformer, equal seconds": (0.0025, 0.005, 0.007, 0.01),
 }  # what is not named here is trained at the rate of its recipe
 ALPHAS = (0.0, 0.6, 1.0, 1.4, 1.8, 2.2, 2.6, 3.0)
 AVERAGED = {"twenty minutes": (1, 2, 4, 8)}
 SEEDS = {"twenty minutes": (0,)}
-GREEDY_ALONE = ("Transformer, equal steps",)  # the page compares these without beams
 
 
 class Bench:
     """A recipe's training, one after the other, and what is measured of it.
 
-    ``names``: the chapter's functions; ``first``: the recipe that the others are compared with.
+    ``names``: what the chapter's cells leave.
     """
 
-    def __init__(self, names: SimpleNamespace, name: str, recipe: dict[str, Any], first: str):
-        self.names, self.name, self.recipe, self.first = names, name, recipe, first
+    def __init__(self, names: SimpleNamespace, name: str, recipe: dict[str, Any]):
+        self.names, self.name, self.recipe = names, name, recipe
         data = names.multi30k()  # a DataMissing says where it can be had
         self.pieces: Tokenizing = names.learn_pieces(data.train, recipe)
         self.examples, _ = encode_pairs(data.train, self.pieces, self.pieces, max_len=256)
         sides = {split: list(zip(*getattr(data, split), strict=True)) for split in ("dev", "test")}
         self.german = {split: list(pairs[0]) for split, pairs in sides.items()}
         self.english = {split: list(pairs[1]) for split, pairs in sides.items()}
+        self.seen = Counter(word for line, _ in data.train for word in self._letters(line))
 
     def build(self) -> nn.Module:
-        return self.names.build(self.recipe, len(self.pieces))
+        vocab = len(self.pieces)
+        if self.recipe.get("layers") == 0:  # chapter 2's, with attention
+            d = self.recipe["d_model"]
+            return AttentionSeq2Seq(vocab, vocab, d_model=d, hidden_size=d, score="dot")
+        return self.names.build(self.recipe, vocab)
 
     def learn(self, make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
         """Scores on dev in the sweep, on dev and test otherwise; a name is "greedy bleu", say."""
         model, averaged, seconds = self._train(make, plan)
-        greedy = {"dev": self._translate(model, "dev")}
-        measures: Measures = self._scores("dev greedy", greedy["dev"], "dev") | averaged
+        measures = self._scores("dev greedy", self._translate(model, "dev"), "dev") | averaged
         if not plan.sweep:
-            greedy["test"] = self._translate(model, "test")
-            measures |= self._scores("greedy", greedy["test"], "test")
-            self._keep(plan, greedy["test"], "greedy")
-            measures |= self._against(plan)
-            if self.name not in GREEDY_ALONE:
-                measures |= self._beams(model, plan)
+            greedy = self._translate(model, "test")
+            measures |= self._scores("greedy", greedy, "test") | self._faults(greedy)
+            measures |= self._beams(model, greedy)
         yield self.recipe["steps"], measures | {"seconds": seconds}
 
     def _train(self, make: Make, plan: Plan) -> tuple[Decodable, Measures, float]:
         """The model, BLEU on dev for each number of averaged checkpoints, and CPU seconds."""
         model, counts = make(), AVERAGED.get(self.name, ())
-        recipe = self.recipe | {"peak": plan.lr}
-        with tempfile.TemporaryDirectory() as run:
-            saving = {"run": run, "keep": max(counts, default=1)}
-            saving["save_every"] = recipe["steps"] // 20
-            start = time.process_time()
-            self.names.train(model, self.examples, recipe, plan.seed, **(saving if counts else {}))
-            seconds = time.process_time() - start
-            kept = {n: average_checkpoints(checkpoints(run)[-n:]) for n in counts}
-        scores = {
-            n: self._scores("", self._translate(mean, "dev"), "dev")["bleu"]
-            for n, mean in kept.items()
-        }
-        if scores:
-            best = max(scores, key=lambda n: scores[n] or 0.0)
-            model = kept[best].to(default_device())
+        kept: list[dict[str, Tensor]] = []  # the weights at the last of twenty moments
+
+        def after(step: int) -> None:
+            if counts and step % (self.recipe["steps"] // 20) == 0:
+                kept.append(copy.deepcopy(model.state_dict()))
+                del kept[: -max(counts)]
+
+        start = time.process_time()
+        self.names.train(model, self.examples, self.recipe | {"peak": plan.lr}, plan.seed, after)
+        seconds = time.process_time() - start
         if not isinstance(model, Decodable):
             raise ValueError(f"build must make what can decode, got a {type(model).__name__}")
+        scores = {}
+        for n in counts:
+            model.load_state_dict(mean_of(kept[-n:]))
+            scores[n] = self._scores("", self._translate(model, "dev"), "dev")["bleu"]
+        if scores:
+            model.load_state_dict(mean_of(kept[-max(scores, key=lambda n: scores[n] or 0.0) :]))
         return model, {f"averaged {n}": score for n, score in scores.items()}, seconds
 
-    def _beams(self, model: Decodable, plan: Plan) -> Measures:
+    def _beams(self, model: Decodable, greedy: list[str]) -> Measures:
         """One search serves every length penalty; the best on dev is taken for the test."""
         pieces = self.pieces, self.pieces
         found = {s: candidates(model, self.german[s], *pieces) for s in ("dev", "test")}
         on_dev = {a: self._scores("", pick(found["dev"], a), "dev")["bleu"] or 0.0 for a in ALPHAS}
         alpha = max(on_dev, key=on_dev.__getitem__)
         written = pick(found["test"], alpha)
-        self._keep(plan, written, "beam")
+        both = (bleu_counts(lines, self.english["test"]) for lines in (written, greedy))
+        lead = zip(("lead", "lead low", "lead high"), paired_bootstrap(*both), strict=True)
         choice: Measures = {f"alpha {a}": round(score, 2) for a, score in on_dev.items()}
-        return self._scores("beam", written, "test") | choice | {"alpha": alpha}
+        return (
+            self._scores("plain", pick(found["test"], 0.0), "test")
+            | self._scores("beam", written, "test")
+            | choice
+            | {"alpha": alpha, **{name: round(x, 2) for name, x in lead}}
+        )
 
-    def _against(self, plan: Plan) -> Measures:
-        """How far the first recipe's run of this seed is ahead, if it was kept."""
-        files = [_file(plan, name, "greedy") for name in (self.first, self.name)]
-        if self.name == self.first or not all(file.exists() for file in files):
-            return {}
-        lines = [file.read_text(encoding="utf-8").split("\n")[:-1] for file in files]
-        counts = [bleu_counts(written, self.english["test"]) for written in lines]
-        difference, low, high = (round(x, 2) for x in paired_bootstrap(*counts))
-        return {"behind": difference, "behind low": low, "behind high": high}
+    def _faults(self, lines: list[str]) -> Measures:
+        """What section 11.4 counts, and BLEU of the groups of section 11.7."""
+        german, english = self.german["test"], self.english["test"]
+        counts = bleu_counts(lines, english)
+        length = torch.tensor([len(self._letters(line)) for line in german])
+        rarest = torch.tensor(
+            [min((self.seen[w] for w in self._letters(line)), default=0) for line in german]
+        )
+        middle = (length >= 9) & (length <= 13)
+        groups = {
+            "up to 8 words": length <= 8,
+            "from 18 words": length >= 18,
+            "one never seen": middle & (rarest == 0),
+            "all seen often": middle & (rarest > 20),
+        }
+        faults: Measures = {
+            "faults worth nothing": float((bleu_of(counts) == 0).sum()),
+            "faults too short": float(sum(map(self.names.is_short, lines, english))),
+            "faults loops": float(sum(map(self.names.is_loop, lines))),
+        }
+        for name, chosen in groups.items():
+            bleu_there = bleu_of(counts[chosen].sum(dim=0, keepdim=True)).item()
+            faults[f"bleu {name}"] = round(bleu_there, 2)
+        return faults
+
+    def _letters(self, line: str) -> list[str]:
+        return [word for word in self.names.words(line.lower()) if word.isalpha()]
 
     def _translate(self, model: Decodable, split: str) -> list[str]:
         return translate(self.german[split], model, self.pieces, self.pieces, beam_size=1)
@@ -135,35 +170,27 @@ class Bench:
         numbers["ratio"] = whole.sys_len / whole.ref_len
         return {f"{prefix} {name}".strip(): round(x, 3) for name, x in numbers.items()}
 
-    def _keep(self, plan: Plan, lines: list[str], way: str) -> None:
-        plan.keep.mkdir(parents=True, exist_ok=True)
-        text = "\n".join(lines) + "\n"
-        _file(plan, self.name, way).write_text(text, encoding="utf-8")
 
-
-def _file(plan: Plan, name: str, way: str) -> Path:
-    return plan.keep / f"{name.replace(' ', '-')}-{plan.seed}.{way}.en"
+def mean_of(states: list[dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Weight by weight, as in exercise 11.4."""
+    return {name: sum(s[name] for s in states) / len(states) for name in states[0]}  # type: ignore[misc]
 
 
 def arms_of(cells: Cells) -> dict[str, Arm]:
-    """The recipes of a chapter. Raises ValueError where its cells leave no ``stored_recipes``."""
+    """The page's recipe and the others. Raises ValueError where its cells leave no ``SMALL``."""
     names = cells.names()
-    recipes = getattr(names, "stored_recipes", {})
-    if not recipes:
-        raise ValueError(f"{cells.path.name} must fill stored_recipes in a cell recipe…, got none")
+    small = getattr(names, "SMALL", {})
+    if not small:
+        raise ValueError(f"{cells.path.name} must leave SMALL in a cell recipe…, got none")
     code = cells.code("transformer_book.experiments.real_sentences.experiment")
-    return {
-        name: _arm(names, name, recipe, first=next(iter(recipes)), code=code)
-        for name, recipe in recipes.items()
-    }
+    recipes = {"Transformer": small} | {name: small | other for name, other in OTHERS.items()}
+    return {name: _arm(names, name, recipe, code) for name, recipe in recipes.items()}
 
 
-def _arm(
-    names: SimpleNamespace, name: str, recipe: dict[str, Any], *, first: str, code: str
-) -> Arm:
+def _arm(names: SimpleNamespace, name: str, recipe: dict[str, Any], code: str) -> Arm:
     @cache
     def bench() -> Bench:  # made when a run is wanted: a list of what is stored needs no data
-        return Bench(names, name, recipe, first)
+        return Bench(names, name, recipe)
 
     same = ["x"]
     return Arm(

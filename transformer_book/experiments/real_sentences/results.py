@@ -27,8 +27,9 @@ class Run:
     """One seed: CPU seconds of training alone, and scores on the test, greedy and with beams.
 
     ``alphas``: BLEU on the dev set with four beams for each length penalty, of which ``alpha`` is
-    the best; None, as ``beam``, where none were searched. ``against``: how far the first row's run
-    of this seed is ahead, both greedy.
+    the best. ``plain``: beams without a penalty, ``lead``: how far ``beam`` is ahead of ``greedy``
+    on the test, ``groups``: BLEU of groups of its sentences, and ``faults``: how many have one; of
+    the page's own recipe alone.
     """
 
     seed: int
@@ -36,9 +37,12 @@ class Run:
     dev_greedy: Scores
     greedy: Scores
     alphas: dict[float, float]
-    alpha: float | None
-    beam: Scores | None
-    against: Difference | None
+    alpha: float
+    beam: Scores
+    plain: Scores | None
+    lead: Difference | None
+    groups: dict[str, float]
+    faults: dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -86,7 +90,7 @@ def _row(results: Results, name: str, facts: dict[str, Any]) -> Row:
         name=name,
         recipe=facts["recipe"] | {"peak": rate},
         tried=results.tried(name) or {rate: results.values(name)[0]},
-        averaged={int(n): score for n, score in _numbered(own[0], "averaged").items()},
+        averaged={int(n): score for n, score in _named(own[0], "averaged").items()},
         n_parameters=results.n_parameters(name),
         runs=tuple(_run(run) for run in own),
         signatures=tuple(facts["signatures"]),
@@ -95,18 +99,20 @@ def _row(results: Results, name: str, facts: dict[str, Any]) -> Row:
 
 
 def _run(run: StoredRun) -> Run:
-    behind = ("behind", "behind low", "behind high")
-    last = run.curve[run.n_steps]
-    known, searched = "behind" in last, "alpha" in last
+    lead = ("lead", "lead low", "lead high")
+    own = "lead" in run.curve[run.n_steps]
     return Run(
         seed=run.seed or 0,
         seconds=run.seconds or 0.0,
         dev_greedy=_scores(run, "dev greedy"),
         greedy=_scores(run, "greedy"),
-        alphas={float(alpha): score for alpha, score in _numbered(run, "alpha").items()},
-        alpha=run.measured("alpha") if searched else None,
-        beam=_scores(run, "beam") if searched else None,
-        against=Difference(*map(run.measured, behind)) if known else None,
+        alphas={float(alpha): score for alpha, score in _named(run, "alpha").items()},
+        alpha=run.measured("alpha"),
+        beam=_scores(run, "beam"),
+        plain=_scores(run, "plain") if own else None,
+        lead=Difference(*map(run.measured, lead)) if own else None,
+        groups=_named(run, "bleu"),
+        faults=_named(run, "faults"),
     )
 
 
@@ -114,7 +120,7 @@ def _scores(run: StoredRun, way: str) -> Scores:
     return Scores(*(run.measured(f"{way} {name}") for name in ("bleu", "chrf", "ratio")))
 
 
-def _numbered(run: StoredRun, name: str) -> dict[str, float]:
-    """What is stored as this name and a number, such as "alpha 0.6", by the number."""
+def _named(run: StoredRun, name: str) -> dict[str, float]:
+    """What is stored as this name and another, such as "alpha 0.6", by the other."""
     names = (key for key in run.curve[run.n_steps] if key.startswith(f"{name} "))
     return {key.removeprefix(f"{name} "): run.measured(key) for key in names}
