@@ -39,6 +39,7 @@ HOMES = {
     "by_heart": "transformer_book.experiments.chapter_07.by_heart:by_heart",
     "recurrence": "transformer_book.experiments.chapter_08:recurrence",
     "start_and_step": "transformer_book.experiments.chapter_08.start_and_step:start_and_step",
+    "elsewhere": "transformer_book.experiments.chapter_08.elsewhere:elsewhere",
     "beams": "transformer_book.experiments.chapter_10:beams",
     "half": "transformer_book.experiments.chapter_13:half",
     "induction": "transformer_book.experiments.chapter_14:induction",
