@@ -47,7 +47,12 @@ def mine(cell: SimpleNamespace, times: float) -> Any:
 
 def post() -> Any:
     """The package's Transformer, as the chapter's of the stored runs, but post-LN; no factor."""
-    sizes = {"d_model": 64, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2}
+    sizes: dict[str, Any] = {
+        "d_model": 64,
+        "n_heads": 4,
+        "n_encoder_layers": 2,
+        "n_decoder_layers": 2,
+    }
     words = len(corpus().english), len(corpus().french)
     model: Any = Transformer(TransformerConfig(*words, **sizes, d_ff=128, dropout=0.0))
     model.src_embedding.scale = model.tgt_embedding.scale = 1.0
@@ -58,8 +63,9 @@ def seventh(cell: SimpleNamespace) -> Any:
     """Chapter 7's translator as it is."""
     model: Any = cell.Translator()
     for side in ("src_embedding", "tgt_embedding"):
-        numbers = getattr(model, side).weight
-        setattr(model, side, _Table(*numbers.shape, _weight=numbers.detach().clone()))
+        table = _Table(*getattr(model, side).weight.shape)
+        table.load_state_dict(getattr(model, side).state_dict())
+        setattr(model, side, table)
     return model
 
 
