@@ -29,9 +29,6 @@ for part in pkgutil.iter_modules(turns.__path__, f"{turns.__name__}."):
     IN_MODULES |= vars(importlib.import_module(part.name))
 # Of the others: the chapter and the cells that it needs after the imports; none of them trains.
 NEEDS = {
-    "check_layer": (8, "my-decoder-layer", "check-layer-right", "check-layer-wrong",
-                    "check-layer-inputs"),
-    "check_83": (8, "check-8-3"),
     "check_train": (9, "loops", "check-train", "check-train-more", "check-train-copy",
                     "check-train-made"),
     "check_adam": (9, "check-adam"),
@@ -154,7 +151,7 @@ def decoder_layer(norms=(1, 2, 3), order="post", look=None, mask=None, last=True
 
 
 def one_layer_for_all(layer, *given):
-    return decoder_layer()(space("check_layer")["examples"][0][0], *given)
+    return decoder_layer()(check_of("check_layer").inputs[0][0], *given)
 
 
 def by_column_0(f, y):

@@ -38,6 +38,8 @@ HOMES = {
     "stacks": "transformer_book.experiments.chapter_07.stacks:stacks",
     "by_heart": "transformer_book.experiments.chapter_07.by_heart:by_heart",
     "recurrence": "transformer_book.experiments.chapter_08:recurrence",
+    "start_and_step": "transformer_book.experiments.chapter_08.start_and_step:start_and_step",
+    "elsewhere": "transformer_book.experiments.chapter_08.elsewhere:elsewhere",
     "beams": "transformer_book.experiments.chapter_10:beams",
     "inside": "transformer_book.experiments.chapter_12:inside",
     "half": "transformer_book.experiments.chapter_13:half",
