@@ -47,9 +47,6 @@ NEEDS = {
     "check_precision": (11, "bleu-right", "check-precision", "check-precision-made"),
     "check_remove": (12, "check-remove", "check-remove-more"),
     "check_patch": (12, "check-patch", "check-patch-inputs", "check-patch-made"),
-    "check_online": (13, "check-online"),
-    "check_133": (13, "exercise-checks"),
-    "check_135": (13, "check-13-5"),
     "check_hide": (14, "check-hide", "check-hide-mistakes"),
     "check_142": (14, "check-lora"),
     "check_block": (15, "check-block", "check-block-mistakes"),
@@ -62,15 +59,12 @@ SAID["tries"] = {"short": "a cat sits on a sign .", "twice": "a cat sits on a re
 GIVEN = {10: {"flat": torch.full((12,), 1 / 12)}, 11: {"merges": MERGES} | SAID}
 
 
-CELL_OF = {"check_134": "check_133"}
-
-
 @functools.cache
 def space(name):
     """The names that the imports of a chapter and the cells of a check leave."""
     if name in IN_MODULES:
         return IN_MODULES
-    chapter, *ids = NEEDS[CELL_OF.get(name, name)]
+    chapter, *ids = NEEDS[name]
     path = chapter_path(chapter)
     imports = [cell for cell in cells_of(path) if cell.startswith("imports")]
     given = {"g": torch.Generator().manual_seed(0)} | GIVEN.get(chapter, {})
