@@ -64,7 +64,7 @@ def test_the_threads_times_are_those_that_chapter_13_has_printed(tmp_path):
         "".join(each.text for each in cells[name].outputs if each.output_type == "stream")
         for name in ("roof", "rows-run")
     )
-    peak, bandwidth, equal = map(float, re.findall(r"(?:peak|bandwidth|at) (\d+)", limits))
+    peak, bandwidth, equal = map(float, re.findall(r"(?:peak|bandwidth|at) ([\d.]+)", limits))
     assert [thread["peak"], thread["bandwidth"]] == [1e9 * peak, 1e9 * bandwidth]
     assert equal == pytest.approx(4 * peak / (2 * bandwidth), abs=1)  # before it was rounded
     printed = [(int(line.split()[0]), float(line.split()[2])) for line in rows.splitlines()]

@@ -13,7 +13,7 @@ from transformer_book.experiments.chapter_03.thermometer import N_DAYS, read_the
 from transformer_book.notebooks import cells_of, chapter_path
 
 TIMES = chapter_path(13)
-LIMITS = re.compile(r"peak (\d+) GFLOP/s, bandwidth (\d+) GB/s")
+LIMITS = re.compile(r"peak (\d+) GFLOP/s, bandwidth ([\d.]+) GB/s")
 MEASURED = re.compile(r"^ *(\d+) rows +([\d.]+) ms, ", re.MULTILINE)
 
 
