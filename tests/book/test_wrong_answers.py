@@ -38,9 +38,6 @@ NEEDS = {
     "check_cache": (10, "check-cache", "check-cache-made"),
     "check_top_p": (10, "check-top-p"),
     "check_105": (10, "check-10-5"),
-    "check_online": (13, "check-online"),
-    "check_133": (13, "exercise-checks"),
-    "check_135": (13, "check-13-5"),
     "check_hide": (14, "check-hide", "check-hide-mistakes"),
     "check_142": (14, "check-lora"),
 }  # fmt: skip
@@ -48,15 +45,12 @@ NEEDS = {
 GIVEN = {10: {"flat": torch.full((12,), 1 / 12)}}
 
 
-CELL_OF = {"check_134": "check_133"}
-
-
 @functools.cache
 def space(name):
     """The names that the imports of a chapter and the cells of a check leave."""
     if name in IN_MODULES:
         return IN_MODULES
-    chapter, *ids = NEEDS[CELL_OF.get(name, name)]
+    chapter, *ids = NEEDS[name]
     path = chapter_path(chapter)
     imports = [cell for cell in cells_of(path) if cell.startswith("imports")]
     given = {"g": torch.Generator().manual_seed(0)} | GIVEN.get(chapter, {})

@@ -43,6 +43,8 @@ HOMES = {
     "beams": "transformer_book.experiments.chapter_10:beams",
     "inside": "transformer_book.experiments.chapter_12:inside",
     "half": "transformer_book.experiments.chapter_13:half",
+    "half_first": "transformer_book.experiments.chapter_13:half_first",
+    "half_neighbours": "transformer_book.experiments.chapter_13:half_neighbours",
     "induction": "transformer_book.experiments.chapter_14:induction",
     "masking": "transformer_book.experiments.chapter_14:masking",
     "labels": "transformer_book.experiments.chapter_14.labels:labels",

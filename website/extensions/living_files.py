@@ -13,8 +13,8 @@ from transformer_book.experiments.chapter_03.thermometer import N_DAYS, read_the
 from transformer_book.notebooks import cells_of, chapter_path
 
 TIMES = chapter_path(13)
-LIMITS = re.compile(r"peak ≈ (\d+) GFLOP/s, bandwidth ≈ (\d+) GB/s")
-MEASURED = re.compile(r"^ *(\d+) rows ≈ +([\d.]+) ms, ", re.MULTILINE)
+LIMITS = re.compile(r"peak (\d+) GFLOP/s, bandwidth ([\d.]+) GB/s")
+MEASURED = re.compile(r"^ *(\d+) rows +([\d.]+) ms, ", re.MULTILINE)
 
 
 def write_living_files(folder: Path) -> None:
