@@ -83,7 +83,8 @@ def of_searching(model: Transformer, test: Batch) -> Measures:
 
     And of what 16 beams have wrong, the share that the model finds likelier than the reference.
     """
-    limits, found = Limits(BOS_ID, EOS_ID, MAX_LEN), {}
+    limits = Limits(BOS_ID, EOS_ID, MAX_LEN)
+    found: Measures = {}
 
     def look(name: str, written: Tensor) -> Tensor:
         at, wanted = as_long_as(written, test.labels)
