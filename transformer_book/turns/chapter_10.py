@@ -51,7 +51,7 @@ check_greedy = YourTurn(
     mistakes={
         "<bos> is read, not written": lambda *given: [BOS_ID, *_greedy(*given)],
         "<eos> belongs to the sentence": lambda *a: [w for w in _greedy(*a) if w != EOS_ID],
-        "yours goes on after <eos>": lambda *given: _greedy(*given, stop=False),
+        "yours goes on after <eos>": lambda p, n: _greedy(p, n, stop=False),
         "max_len counts the words that you write": lambda p, n: _greedy(p, n + 1),
         "that is the least likely word": lambda p, n: _greedy(p, n, choose=torch.argmin),
         "the model reads all the words so far, not the last one": lambda p, n: _greedy(
