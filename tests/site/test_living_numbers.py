@@ -287,11 +287,8 @@ def test_a_product_takes_what_equation_13_2_says(call):
 
 
 def test_beams_write_what_the_packages_write(call, unchecked):
-    def by_package(*_, **__):
-        return ""
-
     seven = run_cells(10, "table", "table-model")
-    phrases = run_cells(10, "empty-table", by_package=by_package)["phrases"]
+    phrases = run_cells(10, "empty-table")["phrases"]
     table_of, bos, eos = seven["Table"], 1, 2
     first = call("beam_search.js", "tableWith", [("seven", 0.25), ("empty", 0.07)])
     for ours, theirs in zip(first, (seven["follows"], phrases), strict=True):
@@ -336,7 +333,9 @@ def test_what_beams_keep_and_drop_is_what_the_chapter_draws(call):
 
 
 def test_what_may_be_drawn_is_what_the_package_keeps(call):
-    names = run_cells(10, "numbers-cuts", keep_top_k=keep_top_k, keep_top_p=keep_top_p)
+    names = run_cells(
+        10, "drawing-cuts", keep_top_k=keep_top_k, keep_top_p=keep_top_p, Drawing=Drawing
+    )
     ps = [names[n].tolist() for n in ("peaked", "flat")]
     given = list(itertools.product(ps, TAUS, KS, PS))
     asked = [(p, {"tau": tau, "k": k, "enough": each}) for p, tau, k, each in given]

@@ -2,13 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
 
 from transformer import Transformer, TransformerConfig
-from transformer.data.batches import make_batch
+from transformer.data.batches import Batch, make_batch
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
 from transformer.decoding import sample
 from transformer.decoding.limits import Limits
@@ -18,6 +20,7 @@ from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.imports import Import
 from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
+from transformer_book.experiments.translator import trained
 from transformer_book.experiments.translator.data import corpus
 from transformer_book.experiments.translator.learning import train_translator
 
@@ -25,10 +28,17 @@ HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_10"
 WIDTHS, PENALTIES, MAX_LEN = (1, 2, 4, 8, 16, 32), (0.6, 2.0), 20
 DRAWS, EXACT = 5, 20  # draws of each source; sources that are searched exactly
 RATE = 0.005  # the rate of the book's translators, chapter 9
+CHANCES: dict[str, dict[str, Any]] = {
+    "τ = 0.1": {"temperature": 0.1},
+    "τ = 0.5": {"temperature": 0.5},
+    "τ = 1": {},
+    "top-p 0.5": {"top_p": 0.5},
+}
+PLACES = 9  # the first words of a sentence, of which each is read and written
 Found = tuple[float, list[int]]
 
 
-def make() -> Transformer:
+def make(norm: Literal["pre", "post"] = "pre") -> Transformer:
     config = TransformerConfig(
         len(corpus().english),
         len(corpus().french),
@@ -38,7 +48,7 @@ def make() -> Transformer:
         n_decoder_layers=2,
         d_ff=128,
         dropout=0.0,
-        norm="pre",
+        norm=norm,
     )
     return Transformer(config)
 
@@ -61,63 +71,139 @@ def likeliest(model: Transformer, source: Tensor, best: Found) -> Found:
     return go_on([BOS_ID], 0.0, best)
 
 
-@torch.no_grad()
-def measured(model: Transformer) -> Measures:
-    """Of each width the share of right sentences, tokens and log-probability; and the rest."""
-    device = next(model.parameters()).device
-    test = make_batch(corpus().encode(corpus().test)).to(device)
+def as_long_as(written: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
+    """Both with padding to the length of the longer."""
+    length = max(written.size(1), labels.size(1))
+    at, wanted = (nn.functional.pad(x, (0, length - x.size(1))) for x in (written, labels))
+    return at, wanted
+
+
+def of_searching(model: Transformer, test: Batch) -> Measures:
+    """Of each width the share of right sentences, tokens and log-probability; and penalties.
+
+    And of what 16 beams have wrong, the share that the model finds likelier than the reference.
+    """
     limits = Limits(BOS_ID, EOS_ID, MAX_LEN)
     found: Measures = {}
 
-    def look(name: str, written: Tensor, times: int = 1) -> Tensor:
-        labels = test.labels.repeat_interleave(times, dim=0)
-        at = nn.functional.pad(written, (0, max(0, labels.size(1) - written.size(1))))
-        wanted = nn.functional.pad(labels, (0, at.size(1) - labels.size(1)))
-        n_tokens = (written != PAD_ID).sum(dim=-1).double()
-        found[f"right {name}"] = (at == wanted).all(dim=-1).double().mean().item()
-        found[f"tokens {name}"] = n_tokens.mean().item()
-        return n_tokens
+    def look(name: str, written: Tensor) -> Tensor:
+        at, wanted = as_long_as(written, test.labels)
+        right = (at == wanted).all(dim=-1)
+        found[f"right {name}"] = right.double().mean().item()
+        found[f"tokens {name}"] = (written != PAD_ID).sum(dim=-1).double().mean().item()
+        return right
 
+    log_p = model(*test.inputs).log_softmax(dim=-1).gather(2, test.labels[..., None])[..., 0]
+    of_reference = log_p.masked_fill(test.labels == PAD_ID, 0.0).sum(dim=-1)
     for K in WIDTHS:
-        written, log_p = search_beams(model, test.src, limits, beam_size=K).best()
-        lengths = look(f"{K}", written)
+        beams = search_beams(model, test.src, limits, beam_size=K)
+        written, log_p = beams.best()
+        right = look(f"{K}", written)
         found[f"log_p {K}"] = log_p.mean().item()
-        if K == 4:
-            few, by_4 = lengths[:EXACT].mean().item(), log_p[:EXACT]
+        if K == 16:
+            found["prefers its error"] = (log_p > of_reference)[~right].double().mean().item()
         for alpha in PENALTIES if K in (4, 16) else ():
             beams = search_beams(model, test.src, limits, beam_size=K)
             look(f"{K}, α = {alpha}", beams.best(alpha)[0])
-    sources = [row[row != PAD_ID] for row in test.src[:EXACT]]
-    bounds = (log_p[:EXACT] - 1e-3).tolist()  # at least what the widest search has found
-    exact = [likeliest(model, s, (bound, [])) for s, bound in zip(sources, bounds, strict=True)]
-    best = torch.tensor([log_p for log_p, _ in exact], device=device)
-    found["missed by 4"] = (best > by_4 + 0.01).double().mean().item()
-    found["missed by 32"] = (best > log_p[:EXACT] + 0.01).double().mean().item()
-    found["tokens 4, of few"] = few
-    found["tokens likeliest, of few"] = sum(len(words) - 1 for _, words in exact) / EXACT
-    g = torch.Generator(device).manual_seed(0)
-    many = test.src.repeat_interleave(DRAWS, dim=0)
-    drawn = sample(model, many, bos_id=BOS_ID, eos_id=EOS_ID, max_len=MAX_LEN, generator=g)
-    look("drawn", drawn, DRAWS)
     found["tokens of a reference"] = (test.labels != PAD_ID).sum().item() / len(test.labels)
     return found
 
 
-def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
+def of_exact_search(model: Transformer, test: Batch) -> Measures:
+    """Of a few sentences: how long the likeliest is, and how often 4 and 32 beams miss it."""
+    src, limits = test.src[:EXACT], Limits(BOS_ID, EOS_ID, MAX_LEN)
+    (by_4, log_p_4), (_, log_p_32) = (
+        search_beams(model, src, limits, beam_size=K).best() for K in (4, 32)
+    )
+    sources = [row[row != PAD_ID] for row in src]
+    bounds = (log_p_32 - 1e-3).tolist()  # at least what the widest search has found
+    exact = [likeliest(model, s, (bound, [])) for s, bound in zip(sources, bounds, strict=True)]
+    best = torch.tensor([log_p for log_p, _ in exact], device=src.device)
+    return {
+        "missed by 4": (best > log_p_4 + 0.01).double().mean().item(),
+        "missed by 32": (best > log_p_32 + 0.01).double().mean().item(),
+        "tokens 4, of few": (by_4 != PAD_ID).sum().item() / EXACT,
+        "tokens likeliest, of few": sum(len(words) - 1 for _, words in exact) / EXACT,
+    }
+
+
+def of_drawing(model: Transformer, test: Batch) -> Measures:
+    """Of five draws of each source: how many differ, how many are right, whether any is."""
+    found: Measures = {}
+    many = test.src.repeat_interleave(DRAWS, dim=0)
+    labels = test.labels.repeat_interleave(DRAWS, dim=0)
+    for name, options in CHANCES.items():
+        g = torch.Generator(test.src.device).manual_seed(0)
+        ends: dict[str, Any] = {"bos_id": BOS_ID, "eos_id": EOS_ID, "max_len": MAX_LEN}
+        written = sample(model, many, **ends, generator=g, **options)
+        at, wanted = as_long_as(written, labels)
+        right = (at == wanted).all(dim=-1).view(-1, DRAWS)
+        rows = [tuple(row) for row in written.tolist()]
+        groups = [rows[i : i + DRAWS] for i in range(0, len(rows), DRAWS)]
+        found[f"different {name}"] = sum(len(set(group)) for group in groups) / len(rows)
+        found[f"right {name}"] = right.double().mean().item()
+        found[f"any right {name}"] = right.any(dim=1).double().mean().item()
+        found[f"tokens {name}"] = (written != PAD_ID).sum().item() / len(rows)
+    return found
+
+
+def of_its_own_words(model: Transformer, test: Batch) -> Measures:
+    """How often a word is right, given the true words (forced) or the model's own (free).
+
+    At each place; and right after the first error of a sentence.
+    """
+    forced = model(*test.inputs).argmax(dim=-1) == test.labels
+    limits = Limits(BOS_ID, EOS_ID, MAX_LEN)
+    at, _ = as_long_as(search_beams(model, test.src, limits, beam_size=1).best()[0], test.labels)
+    free, real = at[:, : test.labels.size(1)] == test.labels, test.labels != PAD_ID
+    found: Measures = {}
+    for t in range(PLACES):
+        found[f"forced {t + 1}"] = forced[:, t][real[:, t]].double().mean().item()
+        found[f"free {t + 1}"] = free[:, t][real[:, t]].double().mean().item()
+    before = ((~forced & real).cumsum(dim=1) == 1) & ~forced & real  # the first error
+    after = before.roll(1, dims=1) & real
+    after[:, 0] = False
+    found["forced after an error"] = forced[after].double().mean().item()
+    found["free after an error"] = free[after].double().mean().item()
+    return found
+
+
+@torch.no_grad()
+def measured(model: Transformer, *, exact: bool) -> Measures:
+    """What searching, drawing and its own words make of a translator, on the book's test."""
+    device = next(model.parameters()).device
+    test = make_batch(corpus().encode(corpus().test)).to(device)
+    parts = [of_searching, of_drawing, of_its_own_words, *([of_exact_search] if exact else [])]
+    return {name: x for part in parts for name, x in part(model, test).items()}
+
+
+def learn(make: Make, plan: Plan, *, exact: bool = False) -> Iterator[tuple[int, Measures]]:
     def train(model: nn.Module, n_steps: int) -> Measures:
         train_translator(model, lr=plan.lr, seed=plan.seed, n_steps=n_steps)
         assert isinstance(model, Transformer)
-        return measured(model.eval())
+        return measured(model.eval(), exact=exact)
 
     yield from one_for_each(make, plan, train)
 
 
+def of_chapter_9(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
+    """The stored translators of chapter 9, which are trained already."""
+    yield plan.steps[-1], measured(trained(plan.seed), exact=False)
+
+
 def arms() -> dict[str, Arm]:
     code = code_of([], [Import(ME)])
+    few = (0, 1, 2)
     short = Arm(make=make, learn=learn, rates=(RATE,), steps=(200,), code=code, chapter=10)
+    post = partial(make, "post")
     return {
-        "200 steps": short,
-        "800 steps": replace(short, steps=(800,), seeds=(0, 1, 2)),
+        "200 steps": replace(short, learn=partial(learn, exact=True)),
+        "400 steps": replace(short, steps=(400,), seeds=few),
+        "800 steps": replace(short, steps=(800,), seeds=few),
+        "2,000 steps": replace(short, learn=of_chapter_9, steps=(2000,), seeds=few),
+        "100 steps": replace(short, steps=(100,), seeds=few),
+        "200 steps, rate 0.002": replace(short, rates=(0.002,), seeds=few),
+        "200 steps, post-LN": replace(short, make=post, seeds=few),
     }
 
 

@@ -124,7 +124,7 @@ export function start(host) {
   const figure = new Figure(host, { title: "Search with beams", invite, state, settle });
   const tables = [
     ["seven", "seven sentences, Figure 10.2"],
-    ["empty", "27 and the empty one, Figure 10.5"],
+    ["empty", "27 and the empty one, Figure 10.6"],
   ];
   figure.select("table", "table", tables);
   const sizes = range(1, 8, 1);

@@ -108,8 +108,8 @@ export function start(host) {
   const invite = "Raise τ until a claim breaks; then cut words with top-p.";
   const figure = new Figure(host, { title: "Reshape the next word, and draw it", invite, state });
   const names = [
-    ["flat", "flat, as in Figure 10.6"],
-    ["peaked", "peaked, as in Figure 10.6"],
+    ["flat", "flat, as in Figure 10.7"],
+    ["peaked", "peaked, as in Figure 10.7"],
   ];
   figure.select("which", "distribution of the word after un", names);
   const taus = [0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 3, 5, 10, 100];
