@@ -38,6 +38,7 @@ HOMES = {
     "stacks": "transformer_book.experiments.chapter_07.stacks:stacks",
     "by_heart": "transformer_book.experiments.chapter_07.by_heart:by_heart",
     "recurrence": "transformer_book.experiments.chapter_08:recurrence",
+    "start_and_step": "transformer_book.experiments.chapter_08.start_and_step:start_and_step",
     "beams": "transformer_book.experiments.chapter_10:beams",
     "half": "transformer_book.experiments.chapter_13:half",
     "induction": "transformer_book.experiments.chapter_14:induction",
