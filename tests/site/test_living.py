@@ -156,7 +156,7 @@ def test_the_marks_of_the_runs_are_chapter_9s():
     assert f"all {v} tokens alike: log V = 5.76" in printed_by(9, "drawn-losses")
     assert f"healthy_rate = {constant('HEALTHY')}\n" in cells_of(9)["arms"].source
     assert "min((step + 1) / 20, 1)" in cells_of(9)["arms-train"].source
-    assert "losses[:, -20:].mean(dim=1)" in cells_of(9)["arms-train"].source
+    assert "sum(losses[-20:]) / 20" in cells_of(9)["arms-results"].source
 
 
 def test_the_random_scores_and_medians_are_those_of_chapter_4():
