@@ -15,7 +15,7 @@ from website import ROOT
 from website.measured import MEASURED, array, line, names_of
 
 CHAPTER = chapter_path(9)
-CELLS = ("imports", "imports-2", "imports-3", "counts", "small", "bucketed", "loops")
+CELLS = ("imports", "counts", "small", "bucketed", "loops")
 NORMS = ("pre", "post")
 WARM_UPS = (0, 20, 50, 100)
 RATES = (0.00008, 0.0008, 0.002, 0.004, 0.008, 0.016, 0.032, 0.08, 0.8)
@@ -57,6 +57,6 @@ def trained(
         return rate * min((step + 1) / max(warm_up, 1), 1)
 
     model = names["small"](seed, norm=norm)
-    told = {"clip": math.inf, "fused": True}  # as the chapter trains its five arms
-    losses = names["loop"](model, names["bucketed"], N_STEPS, rising, **told)
+    # as the chapter trains its five arms
+    losses = names["loop"](model, names["batches"], N_STEPS, rising, clip=math.inf)
     return torch.tensor(losses).view(-1, BLOCK).mean(dim=1).tolist()

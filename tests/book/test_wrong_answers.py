@@ -29,10 +29,6 @@ for part in pkgutil.iter_modules(turns.__path__, f"{turns.__name__}."):
     IN_MODULES |= vars(importlib.import_module(part.name))
 # Of the others: the chapter and the cells that it needs after the imports; none of them trains.
 NEEDS = {
-    "check_train": (9, "loops", "check-train", "check-train-more", "check-train-copy",
-                    "check-train-made"),
-    "check_adam": (9, "check-adam"),
-    "check_95": (9, "exercise-checks-more"),
     "check_hide": (14, "check-hide", "check-hide-mistakes"),
     "check_142": (14, "check-lora"),
 }  # fmt: skip
@@ -316,10 +312,6 @@ def adam(eps=1e-8, inside=0.0):
     return step
 
 
-def adam_of_one_rate(theta, g, m, v, n, rate):
-    return adam()(theta, g, m, v, n, float(rate))
-
-
 def written(start=lambda words: words, extra=0, until=lambda word: word == EOS_ID):
     """Your turn 10.1, with what one may get wrong."""
 
@@ -505,7 +497,6 @@ WRONG = [
     ("check_adam", adam(eps=0.0)),
     ("check_adam", adam(eps=0.0, inside=1e-8)),
     ("check_adam", adam(eps=1e-5)),
-    ("check_adam", adam_of_one_rate),
     ("check_greedy", written(start=lambda words: words[-1:])),
     ("check_greedy", written(start=lambda words: words[1:] or words)),
     ("check_greedy", written(extra=-1)),

@@ -11,6 +11,7 @@ from torch import nn
 from tests.site.living import FIGURES, SOURCE, cells_of, claimed, run_cells
 from transformer.attention import attention
 from transformer_book.experiments.chapter_03.thermometer import read_thermometer
+from transformer_book.experiments.chapter_09 import mistakes
 from website import depths, small_runs
 from website.extensions.living_files import write_living_files
 
@@ -120,10 +121,8 @@ def runs_of(norm):
 
 @pytest.fixture(scope="module")
 def chapter_9():
-    """What the chapter's cells define, on the CPU."""
-    names = run_cells(9, "imports", "imports-2", "imports-3")
-    names["default_device"] = lambda: torch.device("cpu")
-    return run_cells(9, "counts", "small", "bucketed", "loops", **names)
+    """What the chapter's cells define."""
+    return run_cells(9, "imports", "counts", "small", "bucketed", "loops")
 
 
 @pytest.mark.parametrize("norm", small_runs.NORMS)
@@ -134,18 +133,18 @@ def test_the_small_runs_are_those_of_chapter_9s_loop(norm, chapter_9):
         rates = [rate * (min(n, warm_up) / warm_up if warm_up else 1) for n in range(1, 21)]
         model = chapter_9["small"](seed, norm=norm)
         losses = chapter_9["loop"](
-            model, chapter_9["bucketed"], 20, rates.__getitem__, clip=math.inf
+            model, chapter_9["batches"], 20, rates.__getitem__, clip=math.inf
         )
         blocks = torch.tensor(losses, dtype=torch.float64).view(2, 10).mean(dim=1)
         torch.testing.assert_close(stored[at][:2], blocks, rtol=0.005, atol=0)
 
 
-def test_three_arms_end_as_chapter_9_has_printed_them():
-    printed = printed_by(9, "arms-results")
-    for name, rate, off in (("healthy", 0.008, 0.01), ("A", 0.8, 30), ("C", 0.00008, 0.01)):
-        end = runs_of("pre")[1, small_runs.RATES.index(rate), :, -2:].mean().item()
-        found = re.search(rf"{name} *: in training ≈ ([\d.]+)", printed)[1]
-        assert end == pytest.approx(float(found), abs=off)  # A is above 20, whatever it is
+def test_three_arms_end_as_chapter_9_has_stored_them():
+    for name, rate in (("healthy", 0.008), ("rate ÷ 100", 0.00008)):
+        ends = runs_of("pre")[1, small_runs.RATES.index(rate), :, -2:].mean(dim=1)
+        assert ends.tolist() == pytest.approx(mistakes.values(name, "last")[:3], abs=0.01)
+    far = runs_of("pre")[1, small_runs.RATES.index(0.8), :, -2:].mean(dim=1)
+    assert min(*far.tolist(), *mistakes.values("rate × 100", "last")) > 20  # whatever it is
 
 
 def test_the_marks_of_the_runs_are_chapter_9s():
@@ -157,7 +156,7 @@ def test_the_marks_of_the_runs_are_chapter_9s():
     assert f"all {v} tokens alike: log V = 5.76" in printed_by(9, "drawn-losses")
     assert f"healthy_rate = {constant('HEALTHY')}\n" in cells_of(9)["arms"].source
     assert "min((step + 1) / 20, 1)" in cells_of(9)["arms-train"].source
-    assert "losses[:, -20:].mean(dim=1)" in cells_of(9)["arms-train"].source
+    assert "sum(losses[-20:]) / 20" in cells_of(9)["arms-results"].source
 
 
 def test_the_random_scores_and_medians_are_those_of_chapter_4():
