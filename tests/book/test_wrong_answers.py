@@ -50,8 +50,6 @@ NEEDS = {
     "check_online": (13, "check-online"),
     "check_133": (13, "exercise-checks"),
     "check_135": (13, "check-13-5"),
-    "check_hide": (14, "check-hide", "check-hide-mistakes"),
-    "check_142": (14, "check-lora"),
     "check_block": (15, "check-block", "check-block-mistakes"),
     "check_152": (15, "check-dpo"),
 }  # fmt: skip

@@ -41,6 +41,7 @@ HOMES = {
     "beams": "transformer_book.experiments.chapter_10:beams",
     "half": "transformer_book.experiments.chapter_13:half",
     "induction": "transformer_book.experiments.chapter_14:induction",
+    "looks_forbidden": "transformer_book.experiments.chapter_14.looks:looks_forbidden",
     "masking": "transformer_book.experiments.chapter_14:masking",
     "labels": "transformer_book.experiments.chapter_14.labels:labels",
     "agreement": "transformer_book.experiments.chapter_14.agreement:agreement",
