@@ -62,7 +62,7 @@ def induction_arms() -> dict[str, Arm]:
     kinds = {
         "one layer": (partial(cell.Copier, 1), narrow, (375, 1500, 3000)),
         "one layer, four times as wide": (partial(cell.Copier, 1, 128, 8), wide, (3000,)),
-        "two layers": (partial(cell.Copier, 2), narrow, (375, 1500, 3000)),
+        "two layers": (partial(cell.Copier, 2), narrow, (375, 1500)),
     }
     return {
         name: Arm(
