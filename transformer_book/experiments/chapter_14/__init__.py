@@ -65,16 +65,26 @@ def learn_to_copy(
 def induction_arms() -> dict[str, Arm]:
     cells = of_the_copiers()
     cell = cells.names()
+    rates, steps = (0.005, 0.01, 0.02, 0.04), (375, 750, 1500, 3000)
+    kinds = {
+        "one layer": (partial(cell.Copier, 1), rates, steps),
+        "two layers": (partial(cell.Copier, 2), rates, steps),
+        "four times as wide": (
+            partial(cell.Copier, 1, 128, 8),
+            (0.0025, 0.005, 0.01),
+            (1500, 3000),
+        ),
+    }
     return {
         name: Arm(
-            make=partial(cell.Copier, n_layers),
+            make=make,
             learn=partial(learn_to_copy, cell=cell),
-            rates=(0.005, 0.01, 0.02, 0.04),
-            steps=(375, 750, 1500, 3000),
+            rates=rates,
+            steps=steps,
             code=cells.code(ME),
             chapter=14,
         )
-        for name, n_layers in (("one layer", 1), ("two layers", 2))
+        for name, (make, rates, steps) in kinds.items()
     }
 
 
