@@ -29,8 +29,6 @@ for part in pkgutil.iter_modules(turns.__path__, f"{turns.__name__}."):
     IN_MODULES |= vars(importlib.import_module(part.name))
 # Of the others: the chapter and the cells that it needs after the imports; none of them trains.
 NEEDS = {
-    "check_hide": (14, "check-hide", "check-hide-mistakes"),
-    "check_142": (14, "check-lora"),
 }  # fmt: skip
 # The cells of a chapter share names. What another cell would leave behind stands here.
 GIVEN = {10: {"flat": torch.full((12,), 1 / 12)}}

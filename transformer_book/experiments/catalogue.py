@@ -50,6 +50,7 @@ HOMES = {
     "half_first": "transformer_book.experiments.chapter_13:half_first",
     "half_neighbours": "transformer_book.experiments.chapter_13:half_neighbours",
     "induction": "transformer_book.experiments.chapter_14:induction",
+    "looks_forbidden": "transformer_book.experiments.chapter_14.looks:looks_forbidden",
     "masking": "transformer_book.experiments.chapter_14:masking",
     "labels": "transformer_book.experiments.chapter_14.labels:labels",
     "agreement": "transformer_book.experiments.chapter_14.agreement:agreement",

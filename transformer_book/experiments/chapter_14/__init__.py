@@ -1,84 +1,90 @@
 """Chapter 14: what one layer can copy, and what hides a word, trained longer."""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from statistics import mean
 from types import SimpleNamespace
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from transformer.data.batches import pad
 from transformer.data.tokens import PAD_ID
-from transformer.runtime import default_device
+from transformer.family.masking import mask_words
 from transformer.training.objective import linear_schedule
 from transformer_book import minimise
-from transformer_book.experiments.cells import chapter
+from transformer_book.experiments.cells import Cells, chapter
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_14"
-LENGTHS = range(5, 11)  # words that come twice; the chapter takes turns, as here
+LENGTHS = range(5, 11)  # words that come twice, as in the chapter
 Batch = tuple[Tensor, Tensor]  # tokens and labels
-BatchOf = Callable[[torch.Generator, int], Batch]
 
 # What is asked again: induction heads
 
 
-def _loss(model: nn.Module, batch: Batch, not_asked: int) -> Tensor:
-    x, labels = (part.to(default_device()) for part in batch)
-    return cross_entropy(model(x).mT, labels, ignore_index=not_asked)
-
-
-def _train(
-    model: nn.Module, batch_of: BatchOf, plan: Plan, n_steps: int, not_asked: int
-) -> nn.Module:
-    """The chapter's ``train_together``, for one model: its batches, its schedule, its Adam."""
-    generator = torch.Generator().manual_seed(plan.seed)
-    rate_of = linear_schedule(plan.lr, warmup=30, n_steps=n_steps)  # which counts from 1
-
-    def loss_of(step: int) -> Tensor:
-        return _loss(model, batch_of(generator, LENGTHS[step % len(LENGTHS)]), not_asked)
-
-    minimise(loss_of, model.parameters(), n_steps=n_steps, lr=lambda step: rate_of(step + 1))
-    return model.eval()
+def of_the_copiers() -> Cells:
+    """The chapter's models of attention alone, their task, and its training loop."""
+    return chapter(14, "imports*", definitions=("train", "copier", "copier-batch"))
 
 
 def learn_to_copy(
     make: Make, plan: Plan, *, cell: SimpleNamespace
 ) -> Iterator[tuple[int, Measures]]:
-    """The loss of what is asked in new rows, in nats, the mean over all lengths."""
+    """The loss of what is asked in new texts, in nats, the mean over all lengths.
+
+    The chapter's training, but for its limit to the gradient, with which one layer learns slower.
+    """
 
     def train(model: nn.Module, n_steps: int) -> Measures:
-        _train(model, cell.twice, plan, n_steps, cell.NOT_ASKED)
-        exam = torch.Generator().manual_seed(1000 + plan.seed)
-        with torch.no_grad():
-            rows = [cell.twice(exam, n, 200) for n in LENGTHS]
-            losses = [_loss(model, batch, cell.NOT_ASKED).item() for batch in rows]
-        return {"loss": sum(losses) / len(losses)}
+        rate_of = linear_schedule(plan.lr, warmup=30, n_steps=n_steps)  # which counts from 1
+        minimise(
+            lambda step: cell.copying(model),
+            model.parameters(),
+            n_steps=n_steps,
+            lr=lambda step: rate_of(step + 1),
+        )
+        torch.manual_seed(1000 + plan.seed)
+        losses = []
+        for n in LENGTHS:
+            text = cell.twice(n, 200)
+            with torch.no_grad():
+                logits = model(text[:, :-1])[:, n:]
+            losses.append(cross_entropy(logits.mT, text[:, n + 1 :]).item())
+        return {"loss": mean(losses)}
 
     yield from one_for_each(make, plan, train)
 
 
-def _copier(cell: SimpleNamespace, n_layers: int) -> nn.Module:
-    return cell.Copier(n_layers).to(default_device())
-
-
 def induction_arms() -> dict[str, Arm]:
-    cells = chapter(14, "imports*", "copier", "copier-batch")
+    cells = of_the_copiers()
     cell = cells.names()
+    rates, steps = (0.005, 0.01, 0.02, 0.04), (375, 750, 1500, 3000)
+    kinds = {
+        "one layer": (partial(cell.Copier, 1), rates, steps),
+        "two layers": (partial(cell.Copier, 2), rates, steps),
+        "four times as wide": (
+            partial(cell.Copier, 1, 128, 8),
+            (0.0025, 0.005, 0.01),
+            (1500, 3000),
+        ),
+    }
     return {
         name: Arm(
-            make=partial(_copier, cell, n_layers),
+            make=make,
             learn=partial(learn_to_copy, cell=cell),
-            rates=(0.005, 0.01, 0.02, 0.04),
-            steps=(375, 750, 1500, 3000),
+            rates=rates,
+            steps=steps,
             code=cells.code(ME),
             chapter=14,
         )
-        for name, n_layers in (("one layer", 1), ("two layers", 2))
+        for name, (make, rates, steps) in kinds.items()
     }
 
 
@@ -111,12 +117,16 @@ def learn_and_tune(
 def _pretrain(
     model: nn.Module, cell: SimpleNamespace, seed: int, n_steps: int, always_mask: bool
 ) -> float:
-    """The chapter's ``pretrained``; with ``always_mask`` nothing but <mask> is put in."""
+    """As the chapter's BERT; with ``always_mask`` nothing but <mask> is put in."""
     generator = torch.Generator().manual_seed(seed)
     rate_of = linear_schedule(0.01, warmup=50, n_steps=n_steps)
 
     def loss_of(step: int) -> Tensor:
-        batch = cell.hidden_batch(generator)
+        drawn = torch.randint(len(cell.sentences), (64,), generator=generator)
+        whole, n_words = pad([cell.sentences[i] for i in drawn]), cell.MASK + 1
+        batch = mask_words(
+            whole, vocab_size=n_words, mask_id=cell.MASK, share=0.4, generator=generator
+        )
         asked = batch.labels != PAD_ID
         tokens = batch.tokens.masked_fill(asked, cell.MASK) if always_mask else batch.tokens
         return cross_entropy(model(tokens).mT, batch.labels, ignore_index=PAD_ID)
@@ -132,7 +142,7 @@ def _pretrain(
 
 
 def _tuned(start: nn.Module, cell: SimpleNamespace, plan: Plan, few: Batch) -> nn.Module:
-    """The chapter's ``fine_tuned``: a copy, 50 steps on all rows at once."""
+    """As the chapter's, without a limit to the gradient: 50 steps on all rows at once."""
     torch.manual_seed(plan.seed)
     model, (tokens, labels) = cell.Classifier(start), few
     rate_of = linear_schedule(plan.lr, warmup=5, n_steps=50)
@@ -145,13 +155,23 @@ def _tuned(start: nn.Module, cell: SimpleNamespace, plan: Plan, few: Batch) -> n
     return model
 
 
+def of_the_task() -> Cells:
+    """The chapter's sentences, its BERT, and the task with few labels."""
+    return chapter(14, "imports*", "gpt-text", "questions", "bert-model", "tune-data", "tune")
+
+
+def new_bert(cell: SimpleNamespace) -> nn.Module:
+    """As the chapter's, but with learned positions, which BERT has."""
+    bert: nn.Module = cell.EncoderOnly(replace(cell.bert, position="learned"))
+    return bert
+
+
 def masking_arms() -> dict[str, Arm]:
-    needed = ("gpt-text", "numbers-bert", "bert-train", "tune-data", "tune")
-    cells = chapter(14, "imports*", *needed)
+    cells = of_the_task()
     cell = cells.names()
     return {
         name: Arm(
-            make=lambda: cell.EncoderOnly(cell.bert).to(default_device()),
+            make=partial(new_bert, cell),
             learn=partial(learn_and_tune, cell=cell, always_mask=always_mask),
             rates=(0.002, 0.006, 0.02),
             steps=(320, 1000, 2000),

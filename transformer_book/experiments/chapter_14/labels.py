@@ -9,10 +9,9 @@ import torch
 from torch import nn
 from torch.nn.functional import cross_entropy
 
-from transformer.runtime import default_device
 from transformer.training.objective import linear_schedule
 from transformer_book import minimise
-from transformer_book.experiments.cells import chapter
+from transformer_book.experiments.chapter_14 import new_bert, of_the_task
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
@@ -55,12 +54,11 @@ def _minimise(
 
 
 def arms() -> dict[str, Arm]:
-    needed = ("gpt-text", "numbers-bert", "bert-train", "tune-data", "tune")
-    cells = chapter(14, "imports*", *needed)
+    cells = of_the_task()
     cell = cells.names()
     return {
         "from scratch": Arm(
-            make=lambda: cell.EncoderOnly(cell.bert).to(default_device()),
+            make=partial(new_bert, cell),
             learn=partial(learn, cell=cell),
             rates=(0.002, 0.006, 0.02),
             steps=(50, 200),
