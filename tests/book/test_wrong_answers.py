@@ -5,7 +5,6 @@ Each is given to the chapter's own check, so the inputs that it chooses are test
 
 import contextlib
 import copy
-import functools
 import importlib
 import io
 import math
@@ -22,47 +21,22 @@ from torch import nn
 from transformer.cache import Memory
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
 from transformer_book import turns
-from transformer_book.notebooks import cells_of, chapter_path, run_cells
 
-IN_MODULES = {}
+CHECKS = {}
 for part in pkgutil.iter_modules(turns.__path__, f"{turns.__name__}."):
-    IN_MODULES |= vars(importlib.import_module(part.name))
-# Of the others: the chapter and the cells that it needs after the imports; none of them trains.
-NEEDS = {
-}  # fmt: skip
-# The cells of a chapter share names. What another cell would leave behind stands here.
-GIVEN = {10: {"flat": torch.full((12,), 1 / 12)}}
-MERGES = [("H", "u"), ("u", "n"), ("n", "d"), ("Hu", "nd"), ("Hund", "e"), ("S", "a"), ("Sa", "nd")]
-SAID = {"words": str.split, "wanted": ["a", "cat", "sits", "up", "on", "the", "red", "sign", "."]}
-SAID["tries"] = {"short": "a cat sits on a sign .", "twice": "a cat sits on a red sign on a sign ."}
-GIVEN = {11: {"merges": MERGES} | SAID}
-
-
-CELL_OF = {"check_134": "check_133"}
-
-
-@functools.cache
-def space(name):
-    """The names that the imports of a chapter and the cells of a check leave."""
-    if name in IN_MODULES:
-        return IN_MODULES
-    chapter, *ids = NEEDS[name]
-    path = chapter_path(chapter)
-    imports = [cell for cell in cells_of(path) if cell.startswith("imports")]
-    given = {"g": torch.Generator().manual_seed(0)} | GIVEN.get(chapter, {})
-    return run_cells(path, [*imports, *ids], given)
+    CHECKS |= vars(importlib.import_module(part.name))
 
 
 def verdict(name, answer):
     """The sign of what the chapter's check prints of an answer."""
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        space(name)[name](answer)
+        CHECKS[name](answer)
     return printed.getvalue()[0]
 
 
 def check_of(name):
-    return space(name)[name]
+    return CHECKS[name]
 
 
 def spoils(right):
@@ -447,7 +421,7 @@ WRONG = [
     ("check_1_6", scan(lambda a, b, h, t: a[t] * h + b[t], first=lambda a, b: a[0] + b[0])),
     ("check_1_6", lambda a, b: check_of("check_1_6").right(a.T, b.T).T),
     ("check_1_6", lambda a, b: check_of("check_1_6").right(a, b)[-1]),
-    ("check_3_4", lambda q, k, v: space("check_3_4")["by_pairs"](q, k, v)),
+    ("check_3_4", lambda q, k, v: CHECKS["by_pairs"](q, k, v)),
     *(("check_masked", filled(x)) for x in (-10.0, -20.0, -100.0)),
     ("check_masked", added),
     ("check_masks", hides_bos),
@@ -520,7 +494,7 @@ WRONG = [
     ("check_115", chosen(best=min)),
     ("check_115", lambda candidates, utility: max(candidates, key=len)),
     ("check_115", lambda candidates, utility: min(candidates, key=len)),
-    ("check_115", lambda c, utility: chosen()(c, space("check_115")["_shared_words"])),
+    ("check_115", lambda c, utility: chosen()(c, CHECKS["_shared_words"])),
     ("check_115", lambda c, utility: c.index(chosen()(c, utility))),
     ("check_115", sorted_in_place),
     ("check_pair", most_frequent(of_word=set)),
