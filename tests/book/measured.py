@@ -1,9 +1,9 @@
 """Measured numbers: nbval compares them within a factor, the rest exactly.
 
-They are all the numbers of a cell whose metadata say "measured", or stand behind ≈. Two machines do
-not measure the same, so each is held against the stored one by :func:`agrees`. A number that agrees
-is replaced by the stored one before nbval compares, so the text around it has to be equal, and one
-that does not agree stands in nbval's message.
+They are the numbers of a cell whose metadata say "measured". Two machines do not measure the same,
+so each is held against the stored one by :func:`agrees`. A number that agrees is replaced by the
+stored one before nbval compares, so the text around it has to be equal, and one that does not agree
+stands in nbval's message.
 """
 
 import copy
@@ -16,8 +16,7 @@ from nbformat import NotebookNode
 from nbval.plugin import IPyNbCell
 
 DIGITS = r" *[-+−]?[0-9]+(?:,[0-9]{3}(?![0-9]))*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?![0-9])"
-NUMBER = re.compile(f"(?<=≈){DIGITS}")
-ANY_NUMBER = re.compile(rf"(?<![\w.]){DIGITS}")
+NUMBER = re.compile(rf"(?<![\w.]){DIGITS}")
 WITHIN = 10.0  # a cell whose numbers depend on less says so in its metadata: "within": 1.1
 UNITS, UNITS_WHERE_STATED = 5, 1  # of the last digit: rounded numbers so near each other agree
 
@@ -46,18 +45,16 @@ def unit_of(number: str) -> float:
     return 10.0 ** (int(power or 0) - len(digits.partition(".")[2]))
 
 
-def with_stored_numbers(
-    now: str, stored: str, within: float | None = None, number: re.Pattern = NUMBER
-) -> str:
+def with_stored_numbers(now: str, stored: str, within: float | None = None) -> str:
     """What a cell shows now, with the stored number in the place of each that agrees with it."""
     factor, units = (WITHIN, UNITS) if within is None else (within, UNITS_WHERE_STATED)
-    numbers = iter(number.findall(stored))
+    numbers = iter(NUMBER.findall(stored))
 
     def choose(found: re.Match) -> str:
         known = next(numbers, None)
         return known if known is not None and agrees(known, found[0], factor, units) else found[0]
 
-    return number.sub(choose, now)
+    return NUMBER.sub(choose, now)
 
 
 def with_stored_endings(now: str, stored: str, sign: str) -> str:
@@ -86,8 +83,8 @@ def texts(outputs: Sequence[NotebookNode]) -> Iterator[tuple[str, dict[str, Any]
 def compare_within_a_factor(cell: IPyNbCell) -> None:
     """Let nbval compare a cell's outputs after the numbers that agree are made equal."""
     compare = cell.compare_outputs
-    within, sign = (cell.cell.metadata.get(name) for name in ("within", "differs_after"))
-    number = ANY_NUMBER if cell.cell.metadata.get("measured") else NUMBER
+    says = ("measured", "within", "differs_after")
+    measured, within, sign = (cell.cell.metadata.get(name) for name in says)
 
     def compare_outputs(now: list[NotebookNode], stored: list[NotebookNode], **options) -> bool:
         now = copy.deepcopy(now)
@@ -97,7 +94,8 @@ def compare_within_a_factor(cell: IPyNbCell) -> None:
         for kind, where, key in texts(now):  # the first of a kind belongs to the first
             if known[kind]:
                 was = known[kind].pop(0)
-                where[key] = with_stored_numbers(where[key], was, within, number)
+                if measured:
+                    where[key] = with_stored_numbers(where[key], was, within)
                 if sign:
                     where[key] = with_stored_endings(where[key], was, sign)
         return compare(now, stored, **options)

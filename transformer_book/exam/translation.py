@@ -39,7 +39,7 @@ def ask_translation(mine: Mine) -> str:
     answers = _written(mine, decode, model, [pair.source for pair in pairs])
     right = [a == " ".join(pair.target) for a, pair in zip(answers, pairs, strict=True)]
     share = sum(right) / len(right)
-    mine.tell(f"  {N_TEST} new sentences: right ≈ {100 * share:.0f} %")
+    mine.tell(f"  {N_TEST} new sentences: right {100 * share:.0f} %")
     if share < ENOUGH:
         look = "A low loss and bad French is a leak, or greedy_decode feeding back another word"
         if losses[-1] > 1:
@@ -77,7 +77,7 @@ def _train(mine: Mine, model: nn.Module, step: Callable) -> list[float]:
         loss = mine.call(what, step, model=model, optimizer=adam, src=batch.src, tgt=batch.tgt)
         losses.append(float(loss))
         if number % (N_STEPS // 4) == 0:
-            mine.tell(f"  step {number}: loss ≈ {losses[-1]:.2f}")
+            mine.tell(f"  step {number}: loss {losses[-1]:.2f}")
     return losses
 
 

@@ -117,22 +117,6 @@ def visit_container(translator: HTML5Translator, node: nodes.container) -> None:
         translator.body[-1] = translator.body[-1].replace(" docutils container", "")
 
 
-class FoldsThatGoOn(SphinxPostTransform):
-    """What "…, continued" folds goes into the fold before it, where that is called "…"."""
-
-    default_priority = 198  # before MyST-NB puts a fold around each cell
-    formats = ("html",)
-
-    def run(self, **kwargs) -> None:
-        for cell in list(self.document.findall(nodes.container)):
-            before = cell.previous_sibling() if cell.get("hide_mode") == "all" else None
-            if not isinstance(before, nodes.container) or before.get("hide_mode") != "all":
-                continue
-            if cell["prompt_show"] == f"{before['prompt_show']}, continued":
-                before.extend(cell.children)
-                cell.parent.remove(cell)
-
-
 class CodeBehindItsPicture(SphinxPostTransform):
     """The code of a drawing or a plot comes behind it, and behind its caption if it has one."""
 
@@ -221,7 +205,6 @@ def visit_entry(translator: HTML5Translator, node: nodes.entry) -> None:
 
 def setup(app: Sphinx) -> dict[str, bool]:
     PygmentsBridge.html_formatter = BookFormatter
-    app.add_post_transform(FoldsThatGoOn)
     app.add_post_transform(CodeBehindItsPicture)
     for node, visit, depart in (
         (nodes.image, visit_image, nothing),
