@@ -37,8 +37,8 @@ def _their_name(name):  # norm_1.weight is residual_1.norm.weight in the package
 
 
 def _layer_by_package(layer, y, memory, tgt_mask, src_mask):
-    sizes = {"d_model": 4, "n_heads": 2, "d_ff": 7, "dropout": 0.0}
-    theirs = DecoderLayer(TransformerConfig(9, 9, **sizes))
+    config = TransformerConfig(9, 9, d_model=4, n_heads=2, d_ff=7, dropout=0.0)
+    theirs = DecoderLayer(config)
     theirs.load_state_dict({_their_name(n): w for n, w in layer.state_dict().items()})
     return theirs(y, memory, tgt_mask, src_mask)
 

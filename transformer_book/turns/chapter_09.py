@@ -3,6 +3,7 @@
 import copy
 import functools
 import math
+from typing import cast
 
 import torch
 from torch import nn
@@ -86,11 +87,12 @@ class _OnACopy:
 
     def __init__(self, train, **options):
         functools.update_wrapper(self, train)
-        self.options, self.__code__ = options, getattr(train, "__code__", None)
+        self.train, self.options = train, options
+        self.__code__ = getattr(train, "__code__", None)
 
     def __call__(self, model, *given):
         model = copy.deepcopy(model)
-        losses = self.__wrapped__(model, *given, **self.options)
+        losses = self.train(model, *given, **self.options)
         weights = nn.utils.parameters_to_vector(model.parameters()).detach()
         if losses is not None and losses is not ...:
             losses = torch.as_tensor(losses)
@@ -101,8 +103,9 @@ class _LoopTurn(YourTurn):
     def __call__(self, train):
         super().__call__(_OnACopy(train))
 
-    def use(self, train, solution):
-        return super().use(_OnACopy(train), _OnACopy(solution)).__wrapped__
+    def use(self, yours, solution, *, trained=True):
+        chosen = super().use(_OnACopy(yours), _OnACopy(solution), trained=trained)
+        return cast(_OnACopy, chosen).train
 
 
 check_train = _LoopTurn(
