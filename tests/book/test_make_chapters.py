@@ -115,9 +115,11 @@ def test_writes_the_ledger_of_what_was_claimed(book):
     page = chapters.LEDGER.read_text(encoding="utf-8")
     assert "| theorem | 1 |" in page
     assert page.endswith(
-        "## Chapter 1. Small\n\n| no. | claim | kind |\n|---|---|---|\n"
+        "## Chapter 1. Small\n\n<details>\n<summary>2 claims</summary>\n\n"
+        "| no. | claim | kind |\n|---|---|---|\n"
         "| 1.1 | [one\\_1\\|2 is odd](#claim-one-1-2-is-odd) | theorem |\n"
         "| 1.2 | [three, too](#claim-three-too) | experiment, 3 seeds, 2,000 steps |\n"
+        "\n</details>\n"
     )
 
 
