@@ -184,7 +184,8 @@ LEDGER = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Ledger</
 </tr></tbody></table></details></section>
 <section id="two"><h2>Chapter 2. Two</h2><details><summary>1 claim</summary><table><tbody>
 <tr><td>2.1</td><td><a href="#c">a mask hides</a></td><td>theorem</td></tr></tbody></table>
-</details></section></section></main><script type="module" src="ledger/filter.js"></script></html>"""
+</details></section></section></main>
+<script type="module" src="ledger/filter.js"></script></html>"""
 
 
 @pytest.fixture
