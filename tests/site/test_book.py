@@ -83,6 +83,7 @@ def test_a_link_to_a_claim_in_a_fold_opens_the_fold(opened):
     page = opened("appendix/ledger.html")
     link = page.locator("a[href*='04_scaling'][href*='#claim-']").first
     place = link.get_attribute("href").split("#")[1]
+    page.locator("details", has=link).locator("summary").click()
     link.click()
     page.locator(f"[id='{place}']").wait_for()  # it is seen
 
