@@ -88,6 +88,41 @@ class KeyValueCache:
         return room
 
 
+class WindowCache(KeyValueCache):
+    """The keys and values of a layer that sees only the last ``window`` positions; chapter 16.
+
+    It keeps those that the next position will see, ``window`` - 1 with no place for more, in their
+    order, and counts all in ``length``.
+    """
+
+    def __init__(self, max_len: int, window: int):
+        super().__init__(max_len)
+        self.window = min(window, max_len)
+
+    def update(self, k: New, v: New) -> tuple[Heads, Heads]:
+        """Adds new positions; returns what was kept before and all the new, of which a mask hides
+        from each what is out of its window.
+
+        Raises ValueError past ``max_len``.
+        """
+        n_new, n_kept = k.size(2), min(self.length + k.size(2), self.window - 1)
+        if self.length + n_new > self.max_len:
+            wanted = f"the cache is for texts of {self.max_len} positions"
+            raise ValueError(f"{wanted}, got {self.length + n_new}")
+        if self.keys is not None and self.values is not None:
+            k, v = torch.cat([self.keys, k], dim=2), torch.cat([self.values, v], dim=2)
+        self.length += n_new
+        self.keys, self.values = (x.narrow(2, x.size(2) - n_kept, n_kept) for x in (k, v))
+        if k.size(2) > self.window:  # a view would hold on to all of a long prompt
+            self.keys, self.values = self.keys.clone(), self.values.clone()
+        return k, v
+
+    def select(self, rows: Rows) -> None:
+        """Keeps these rows of the batch, in this order."""
+        if self.keys is not None and self.values is not None:
+            self.keys, self.values = (x.index_select(0, rows) for x in (self.keys, self.values))
+
+
 class MemoryCache:
     """The keys and values of a memory: projected at the first step, the same at all; chapter 10."""
 
@@ -175,11 +210,16 @@ class Caches:
         """The position of the next token of each text: padding is not counted."""
         return self.length - self.n_padding
 
-    def mask(self) -> Bool[Tensor, "B 1 1 S"] | None:
-        """What the next token may attend to, itself included; None: all before it."""
+    def mask(self, window: int | None = None) -> Bool[Tensor, "B 1 1 S"] | None:
+        """What the next token may attend to, itself included; None: all before it.
+
+        With a ``window``, of the last so many positions, which is what a :class:`WindowCache` has.
+        """
         if self.words is None:
             return None
-        return noted(self.words.narrow(-1, 0, self.length + 1), "keyed")
+        end = self.length + 1
+        start = 0 if window is None else max(0, end - window)
+        return noted(self.words.narrow(-1, start, end - start), "keyed")
 
     def select(self, rows: Rows) -> None:
         """Keeps these rows, in this order; one may be named more than once."""
