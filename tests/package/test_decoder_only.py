@@ -17,12 +17,20 @@ from transformer.training import evaluate_loss, fit, smoothed_cross_entropy, war
 from transformer.training.objective import count_labels
 from transformer.training.protocol import Trainable
 
+WINDOW, FULL = "sliding_attention", "full_attention"
 ENDS = {"eos_id": 2, "max_len": 6}
 SIZES = {"d_model": 16, "n_heads": 4, "n_layers": 2, "d_ff": 24, "max_len": 20, "dropout": 0.0}
 CONFIGS = {
     "gpt2": FamilyConfig.gpt2(11, **SIZES),
     "modern": FamilyConfig.modern(11, n_key_heads=2, **SIZES),
     "paper": FamilyConfig(11, position="sinusoidal", norm="post", feed_forward="relu", **SIZES),
+    "windows": FamilyConfig.modern(11, window=3, **SIZES),
+    "gemma3": FamilyConfig.modern(
+        11,
+        **SIZES | {"n_key_heads": 2, "feed_forward": "geglu_tanh"},
+        **{"window": 2, "layer_types": [WINDOW, FULL], "local_rope_theta": 50.0},
+        **{"head_dim": 6, "qk_norm": True, "sandwich_norm": True, "scale_embeddings": True},
+    ),
     "without": FamilyConfig(11, position="none", bias=False, tie_embeddings=False, **SIZES),
 }
 KINDS = pytest.mark.parametrize("kind", CONFIGS)
@@ -218,6 +226,10 @@ def test_maps_of_every_attention(kind):
         assert weights.shape == (2, 4, 5, 5)
         assert (weights.triu(1) == 0).all()
         assert (weights[1, :, 2:, :2] == 0).all()
+    for weights, window in zip(maps.values(), made.config.windows, strict=True):
+        out_of_sight = weights[0].tril(-5 if window is None else -window)
+        assert (out_of_sight == 0).all()
+        assert (weights[0].tril(-4 if window is None else 1 - window) != out_of_sight).any()
 
 
 @pytest.mark.usefixtures("unchecked")
