@@ -150,6 +150,14 @@ def test_parts_refuse(make, error):
         make()
 
 
+def gemma3(**sizes):
+    return FamilyConfig(
+        262_144, n_heads=4, n_key_heads=1, head_dim=256, norm_kind="rms", position="rotary",
+        feed_forward="geglu_tanh", bias=False, max_len=32_768, window=512, qk_norm=True,
+        sandwich_norm=True, scale_embeddings=True, **sizes,
+    )  # fmt: skip
+
+
 # Parameters, as counted by those who publish them.
 PUBLISHED = [
     (DecoderOnly, FamilyConfig.gpt2(), 124_439_808),
@@ -168,6 +176,8 @@ PUBLISHED = [
         ),
         7_241_732_096,
     ),
+    (DecoderOnly, gemma3(d_model=640, n_layers=18, d_ff=2048), 268_098_176),
+    (DecoderOnly, gemma3(d_model=1152, n_layers=26, d_ff=6912), 999_885_952),
     (
         DecoderOnly,
         FamilyConfig.modern(
