@@ -25,7 +25,7 @@ from transformer.attention import attention_weights, masked_softmax
 from transformer.cache import AttentionCache, MemoryCache
 from transformer.checks import check_heads, check_mask, check_positive, shape_text
 from transformer.fused import fused_heads
-from transformer.positional import Positions
+from transformer.positional import Positions, Turned
 
 Queries = Float[Tensor, "B h T d_k"]
 Keys = Float[Tensor, "B n_key_heads S d_k"]  # and values: d_v = d_k
@@ -87,7 +87,8 @@ class MultiHeadAttention(nn.Module):
         """
         if cache is None:
             self._check(query, key, value, mask)
-        start = 0 if cache is None else cache.length  # where the first of the new positions stands
+        # where the first of the new positions stands, or that of each row
+        start = 0 if cache is None else cache.length
         q = self.queries(query, start)
         if isinstance(cache, MemoryCache) and cache.kept is not None:
             k, v = cache.kept  # a memory never changes: its keys and values are made once
@@ -99,7 +100,7 @@ class MultiHeadAttention(nn.Module):
         bias = self.positions.bias(q.size(2), k.size(2))
         return self.W_o(self.merge(self.attend(q, k, v, mask, bias)))
 
-    def queries(self, query: Float[Tensor, "B T d_model"], start: int = 0) -> Queries:
+    def queries(self, query: Float[Tensor, "B T d_model"], start: Turned = 0) -> Queries:
         """The queries of all heads; the first stands at position ``start``."""
         # one product with W_q makes the queries of all heads; then the heads are cut apart
         return self.positions.turn(self.split(self.W_q(query)), start)
@@ -108,7 +109,7 @@ class MultiHeadAttention(nn.Module):
         self,
         key: Float[Tensor, "B S d_model"],
         value: Float[Tensor, "B S d_model"],
-        start: int = 0,
+        start: Turned = 0,
     ) -> tuple[Keys, Keys]:
         """The keys and values of all heads; the first stands at position ``start``."""
         # Only keys are turned: positions decide where to look, not what is found there.

@@ -146,7 +146,7 @@ class WholeWindow(WindowCache):
     length: Any
 
     def __init__(self, cache: WindowCache, length: Int[Tensor, ""]):
-        super().__init__(cache.max_len, cache.window)
+        super().__init__(cache.max_len, min(cache.window, cache.max_len))
         rooms: list[Any] = [cache.keys, cache.values]
         self.keys, self.values = (
             F.pad(room, (0, 0, self.window - 1 - room.size(2), 0)) for room in rooms

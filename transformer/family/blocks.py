@@ -11,7 +11,7 @@ from transformer.family.config import FamilyConfig
 from transformer.layers import NORMS, Residual
 from transformer.model import EncoderLayer
 from transformer.multihead import Keys, MultiHeadAttention, Queries
-from transformer.positional import Positions
+from transformer.positional import Positions, Turned
 
 
 class NormedAttention(MultiHeadAttention):
@@ -27,7 +27,7 @@ class NormedAttention(MultiHeadAttention):
         super().__init__(d_model, n_heads, **options)
         self.q_norm, self.k_norm = norm(self.d_k), norm(self.d_k)
 
-    def queries(self, query: Float[Tensor, "B T d_model"], start: Any = 0) -> Queries:
+    def queries(self, query: Float[Tensor, "B T d_model"], start: Turned = 0) -> Queries:
         """The queries of all heads; the first stands at position ``start``."""
         return self.positions.turn(self.q_norm(self.split(self.W_q(query))), start)
 
@@ -35,7 +35,7 @@ class NormedAttention(MultiHeadAttention):
         self,
         key: Float[Tensor, "B S d_model"],
         value: Float[Tensor, "B S d_model"],
-        start: Any = 0,
+        start: Turned = 0,
     ) -> tuple[Keys, Keys]:
         """The keys and values of all heads; the first stands at position ``start``."""
         k, v = self.split(self.W_k(key)), self.split(self.W_v(value))

@@ -138,6 +138,16 @@ class Prompted(Caches):
             room = caches[0].max_len - words.size(-1)
             self.words = F.pad(words, (0, room), value=True)  # what is written is a word
 
+    def join(self, other: "Prompted") -> None:
+        """Puts the texts of another state below these, however much each has read; chapter 17.
+
+        Raises ValueError where prompts are padded, or none was read yet.
+        """
+        if self.words is not None or other.words is not None:
+            raise ValueError("prompts of states that join must be without padding, got some")
+        for mine, its in zip(self.caches, other.caches, strict=True):
+            mine.join(its)
+
     def select(self, rows: Rows) -> None:
         """Keeps these texts, in this order."""
         super().select(rows)
