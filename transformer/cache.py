@@ -99,8 +99,8 @@ class KeyValueCache:
             if cache.keys is None or cache.values is None:
                 raise ValueError("caches that join must hold a position or more, got none")
             rooms.append((cache.keys, cache.values))
-            lengths.append(torch.zeros_like(cache.keys[:, 0, :1, 0], dtype=torch.long))
-            lengths[-1] += cache.length
+            nought = cache.keys.new_zeros(len(cache.keys), 1, dtype=torch.long)
+            lengths.append(nought + cache.length)
         self.max_len = max(cache.max_len for cache in caches)
         ends = [cache.longest for cache in caches]
         self.keys, self.values = (self._joined(both, ends) for both in zip(*rooms, strict=True))
@@ -162,11 +162,11 @@ class WindowCache(KeyValueCache):
 
     def select(self, rows: Rows) -> None:
         """Keeps these rows of the batch, in this order."""
-        if isinstance(self.length, Tensor):
-            self.length = self.length.index_select(0, rows)
         if self.keys is not None and self.values is not None:
-            self.keys = self._last(self.keys.index_select(0, rows))
-            self.values = self._last(self.values.index_select(0, rows))
+            self.keys, self.values = (x.index_select(0, rows) for x in (self.keys, self.values))
+            if isinstance(self.length, Tensor) and len(rows):  # the longest may have left
+                self.length = self.length.index_select(0, rows)
+                self.keys, self.values = self._last(self.keys), self._last(self.values)
 
     def _last(self, x: Tensor) -> Tensor:
         """What a next position sees of the longest row."""

@@ -150,6 +150,30 @@ def test_a_cache_with_a_window_is_for_texts_of_a_length_too():
     assert cache.length == 3
 
 
+@WINDOWS
+def test_in_windows_rows_that_joined_end_on_the_right(window):
+    (x,) = vectors(S)
+    attend, seen = module(), causal_mask(S) & ~causal_mask(S).tril(-window)
+    whole = attend(x, x, x, seen)
+    caches = [WindowCache(S, window) for _ in range(3)]
+    for i, (cache, n) in enumerate(zip(caches, (3, 1, 5), strict=True)):
+        attend(*[x[i : i + 1, :n]] * 3, seen[:n, :n], cache=cache)
+    joined, inside = caches[0], [0, 1, 2]
+    for cache in caches[1:]:
+        joined.join(cache)
+    state = Caches([joined])
+    for rows in ([0, 1, 2], [2, 1], [1], []):  # the longest leaves, too, and the last
+        state.select(torch.tensor(rows, dtype=torch.long))
+        inside = [inside[row] for row in rows]
+        if rows:
+            t = joined.length[:, 0]
+            new = x[inside, t][:, None]
+            found = attend(new, new, new, state.mask(window), cache=joined)
+            assert_close(found[:, 0], whole[inside, t], rtol=0, atol=1e-12)
+            assert joined.keys.size(2) == min(t.max() + 1, window - 1)
+    assert len(joined.keys) == 0
+
+
 def test_a_memory_is_projected_once():
     attend, cache, calls = module(), MemoryCache(), []
     for linear in (attend.W_k, attend.W_v):
