@@ -45,7 +45,7 @@ class NormedAttention(MultiHeadAttention):
 class Sandwich(Residual):
     """x + Dropout(norm(sublayer(norm(x)))): the sub-layer stands between two norms.
 
-    Ding et al. (2021) call it so; Gemma 3 has it, with RMSNorm. The second is ``norm_after``.
+    As in Gemma 3 (Gemma Team, 2025), with RMSNorm for both. The second is ``norm_after``.
     """
 
     def __init__(self, d_model: int, *, norm_after: nn.Module, **options: Any):
