@@ -160,8 +160,7 @@ def test_training_lowers_the_loss_and_repeats_with_its_seed():
     def losses(seed):
         torch.manual_seed(0)
         model = Counts()
-        found = train_translator(model, lr=0.1, seed=seed, n_steps=60)
-        return found
+        return train_translator(model, lr=0.1, seed=seed, n_steps=60)
 
     first = losses(0)
     assert len(first) == 60
