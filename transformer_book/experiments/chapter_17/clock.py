@@ -10,6 +10,8 @@ import statistics
 import time
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -89,26 +91,37 @@ def quartiles(values: Sequence[float]) -> list[float]:
     return statistics.quantiles(values, n=4) if len(values) > 1 else [values[0]] * 3
 
 
-def clock(costs: Costs, quartile: int = 1) -> Seconds:
-    """Between what was measured it goes straight on; ``quartile`` 1 is the median."""
-    cost = {tuple(map(int, key.split(","))): each[quartile] for key, each in costs.items()}
-    lengths = sorted({S for _, T, S in cost if T == 1})
-    rows = {S: [(B, cost[B, 1, S]) for B in BATCHES if (B, 1, S) in cost] for S in lengths}
-    whole = [(1, cost[1, 1, 32]), *((T, cost[1, T, T]) for T in PROMPTS)]
-    # what a new word pays for each word that was read before its piece
-    past = max(
-        statistics.median((cost[1, T, S] - cost[1, T, T]) / (T * (S - T)) for T, S in PIECES), 0.0
-    )
-    known: dict[Shape, float] = {}
+@dataclass(frozen=True)
+class Points:
+    """What was measured, and between which a clock goes straight on."""
 
+    steps: dict[int, list[tuple[int, float]]]  # by the length: texts, seconds
+    prompts: list[tuple[int, float]]  # words of one prompt, seconds
+    past: float  # what a new word pays for each word that was read before its piece
+
+    @classmethod
+    def of(cls, costs: Costs, quartile: int = 1) -> "Points":
+        """``quartile`` 1 is the median."""
+        cost = {tuple(map(int, key.split(","))): each[quartile] for key, each in costs.items()}
+        lengths = sorted({S for _, T, S in cost if T == 1})
+        more = [(cost[1, T, S] - cost[1, T, T]) / (T * (S - T)) for T, S in PIECES]
+        return cls(
+            {S: [(B, cost[B, 1, S]) for B in BATCHES if (B, 1, S) in cost] for S in lengths},
+            [(1, cost[1, 1, 32]), *((T, cost[1, T, T]) for T in PROMPTS)],
+            max(statistics.median(more), 0.0),
+        )
+
+
+def clock(costs: Costs, quartile: int = 1) -> Seconds:
+    """The seconds of a call of any shape."""
+    points = Points.of(costs, quartile)
+
+    @cache
     def seconds(B: int, T: int, S: int) -> float:
-        key = B, T, S
-        if key not in known:
-            if T == 1:
-                known[key] = _between(S, [(s, _between(B, row)) for s, row in rows.items()])
-            else:  # several prompts cost about what one of as many words does
-                known[key] = _between(B * T, whole) + past * B * T * (S - T)
-        return known[key]
+        if T == 1:
+            return _between(S, [(s, _between(B, row)) for s, row in points.steps.items()])
+        # several prompts cost about what one of as many words does
+        return _between(B * T, points.prompts) + points.past * B * T * (S - T)
 
     return seconds
 

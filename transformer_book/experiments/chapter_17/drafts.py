@@ -18,8 +18,8 @@ from transformer_book.notebooks import cells_of, chapter_path
 
 NO_END = 1  # no letter has this id, so that all answers have the same length
 LENGTH, ROWS = 96, 16  # of a text that is learnt from, and how many a step
-TARGET = {"d_model": 128, "n_layers": 4, "d_ff": 352}
-DRAFT = {"d_model": 128, "n_layers": 1, "d_ff": 128}
+TARGET: dict[str, Any] = {"d_model": 128, "n_layers": 4, "d_ff": 352}
+DRAFT: dict[str, Any] = {"d_model": 128, "n_layers": 1, "d_ff": 128}
 GUESSES = (1, 2, 4, 8)
 
 
@@ -33,7 +33,7 @@ def letters() -> tuple[Tensor, int]:
 
 
 def learnt(
-    sizes: dict[str, int], ids: Tensor, vocab: int, seed: int, n_steps: int, lr: float
+    sizes: dict[str, Any], ids: Tensor, vocab: int, seed: int, n_steps: int, lr: float
 ) -> tuple[DecoderOnly, float]:
     """A model that has read, and its loss in the last steps, in nats a letter."""
     torch.manual_seed(seed)

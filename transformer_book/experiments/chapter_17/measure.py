@@ -57,14 +57,12 @@ class Bench:
 
     def __init__(self, server: SimpleNamespace, costs: dict[str, Any], *, small: bool):
         self.server, self.costs, self.small = server, costs, small
+        self.clocks = {kind: clock(found) for kind, found in costs.items()}
         self.seeds = range(2 if small else 5)
         self.few_seeds = range(2 if small else 3)
 
     def n(self, wanted: int) -> int:
         return 20 if self.small else wanted
-
-    def clock(self, kind: str = "base") -> Seconds:
-        return clock(self.costs[kind])
 
     def readers(
         self,
@@ -92,55 +90,43 @@ class Bench:
         self.server.serve(readers, engine, log=log, **how)
         return figures(readers, log)
 
-    def spread(
-        self, run: Callable[[int], Figures], seeds: Sequence[int] | range | None = None
-    ) -> Spread:
-        rows = [run(seed) for seed in (self.seeds if seeds is None else seeds)]
+    def spread(self, seeds: range, run: Callable[..., Figures], *given: Any) -> Spread:
+        """Of ``run(*given, seed)``, for each seed."""
+        rows = [run(*given, seed) for seed in seeds]
         values = {name: [row[name] for row in rows] for name in rows[0]}
         return {name: [statistics.median(x), min(x), max(x)] for name, x in values.items()}
 
     def policy(
-        self, name: str, rate: float, seconds: Seconds, slots: int, lengths: str, seed: int, n: int
+        self, name: str, rate: float, seconds: Seconds, slots: int, lengths: str, n: int, seed: int
     ) -> Figures:
         engine = self.server.Clockwork(self.rooms(slots), seconds)
         readers = self.readers(n, rate, seed, lengths)
         return self.run(readers, engine, slots=slots, policy=name)
 
+    def policies(self, seeds: range, *given: Any) -> dict[str, Spread]:
+        """All three, with the same readers."""
+        return {name: self.spread(seeds, self.policy, name, *given) for name in POLICIES}
+
     def capacity(self, seconds: Seconds, slots: int = 8, lengths: str = "unequal") -> float:
         """Readers a second that the continuous server answers when all come at once."""
-        n = self.n(300)
-        how = "continuous", ALL_AT_ONCE, seconds, slots, lengths
-        found = [self.policy(*how, seed, n)["readers_per_s"] for seed in self.few_seeds]
-        return statistics.median(found)
+        given = "continuous", ALL_AT_ONCE, seconds, slots, lengths, self.n(300)
+        return self.spread(self.few_seeds, self.policy, *given)["readers_per_s"][0]
 
     # the page's tables, one after another
 
     def loads(self) -> dict[str, Any]:
         """Three policies at three loads and between them, the same arrivals for each."""
-        seconds = self.clock()
-        top, n = self.capacity(seconds), self.n(400)
+        seconds = self.clocks["base"]
+        top = self.capacity(seconds)
         shares = LOADS | {f"{x:g}": x for x in (0.1, 0.5, 0.65, 0.9, 1.0, 1.15)}
-        by_load = {
-            load: {
-                name: self.spread(
-                    lambda seed, name=name, share=share: self.policy(
-                        name, top * share, seconds, 8, "unequal", seed, n
-                    ),
-                    None if load in LOADS else self.few_seeds,
-                )
-                for name in POLICIES
-            }
-            for load, share in shares.items()
-        }
-        longer = {
-            str(n): self.spread(
-                lambda seed, n=n: self.policy(
-                    "continuous", 1.3 * top, seconds, 8, "unequal", seed, n
-                ),
-                self.few_seeds,
-            )["whole_p95"]
-            for n in (self.n(100), self.n(400), self.n(1200))
-        }
+        by_load, longer = {}, {}
+        for load, share in shares.items():
+            seeds = self.seeds if load in LOADS else self.few_seeds
+            given = top * share, seconds, 8, "unequal", self.n(400)
+            by_load[load] = self.policies(seeds, *given)
+        for n in (self.n(100), self.n(400), self.n(1200)):
+            how = "continuous", 1.3 * top, seconds, 8, "unequal", n
+            longer[str(n)] = self.spread(self.few_seeds, self.policy, *how)["whole_p95"]
         return {"capacity": top, "shares": shares, "by_load": by_load, "p95_by_readers": longer}
 
     def neighbours(self) -> dict[str, Any]:
@@ -157,69 +143,46 @@ class Bench:
             "bfloat16": {"kind": "bfloat16"},
             "small model": {"kind": "small"},
         }
-        found = {}
+        found: dict[str, Any] = {}
         for told, how in kinds.items():
-            seconds = self.clock(how.get("kind", "base"))
+            seconds = self.clocks[how.get("kind", "base")]
             slots, lengths = how.get("slots", 8), how.get("lengths", "unequal")
-            top, n = self.capacity(seconds, slots, lengths), self.n(300)
-            rates = {"at once": ALL_AT_ONCE, "busy": 0.8 * top}
+            top = self.capacity(seconds, slots, lengths)
             found[told] = {
-                load: {
-                    name: self.spread(
-                        lambda seed, n=n, how=(name, rate, seconds, slots, lengths): self.policy(
-                            *how, seed, n
-                        ),
-                        self.few_seeds,
-                    )
-                    for name in POLICIES
-                }
-                for load, rate in rates.items()
+                load: self.policies(self.few_seeds, rate, seconds, slots, lengths, self.n(300))
+                for load, rate in (("at once", ALL_AT_ONCE), ("busy", 0.8 * top))
             }
         return found
 
     def quartile_clocks(self) -> dict[str, Any]:
         """The gain, all at once, with the lower and the upper quartile of every cost."""
-        n = self.n(300)
-        return {
-            str(q): {
-                name: self.spread(
-                    lambda seed, name=name, q=q: self.policy(
-                        name, ALL_AT_ONCE, clock(self.costs["base"], q), 8, "unequal", seed, n
-                    ),
-                    self.few_seeds,
-                )["tokens_per_s"]
-                for name in POLICIES
-            }
-            for q in (0, 2)
-        }
+        found = {}
+        for q in (0, 2):
+            given = ALL_AT_ONCE, clock(self.costs["base"], q), 8, "unequal", self.n(300)
+            told = self.policies(self.few_seeds, *given)
+            found[str(q)] = {name: each["tokens_per_s"] for name, each in told.items()}
+        return found
 
     def pieces(self, rate: float) -> dict[str, Any]:
         """One reader in ten brings 512 words; prompts are read whole, or in pieces."""
-        seconds, found = self.clock(), {}
-        for size in (None, 128, 64, 16):
+        sizes = (None, 128, 64, 16)
+        return {str(size): self.spread(self.seeds, self._pieces, rate, size) for size in sizes}
 
-            def one(seed: int, size: int | None = size) -> Figures:
-                readers, g = self.readers(self.n(200), rate, seed), random.Random(seed + 50)
-                far = []
-                for i, r in enumerate(readers):
-                    if g.random() < 0.1 or i == 3:
-                        r.prompt = [g.randrange(3, 8000) for _ in range(512)]
-                        r.words = list(r.prompt)
-                        far.append(r)
-                engine = self.server.Clockwork(self.server.Pages(8, 1024), seconds)
-                told = self.run(readers, engine, slots=8, chunk=size)
-                near = [r for r in readers if r not in far]
-                for name, share, some in (("long", 0.5, far), ("short", 0.95, near)):
-                    told[f"first_{name}"] = p([r.times[0] - r.arrival for r in some], share)
-                return told
-
-            found[str(size)] = self.spread(one)
-        return found
+    def _pieces(self, rate: float, size: int | None, seed: int) -> Figures:
+        readers, g = self.readers(self.n(200), rate, seed), random.Random(seed + 50)
+        far = [r for i, r in enumerate(readers) if g.random() < 0.1 or i == 3]
+        for r in far:
+            r.prompt = [g.randrange(3, 8000) for _ in range(512)]
+            r.words = list(r.prompt)
+        engine = self.server.Clockwork(self.server.Pages(8, 1024), self.clocks["base"])
+        told = self.run(readers, engine, slots=8, chunk=size)
+        near = [r for r in readers if r not in far]
+        for name, share, some in (("long", 0.5, far), ("short", 0.95, near)):
+            told[f"first_{name}"] = p([r.times[0] - r.arrival for r in some], share)
+        return told
 
     def pages(self, top: float) -> dict[str, Any]:
         """The same bytes as rooms, and in pages: who gets in, what is held, what is used."""
-        seconds, n = self.clock(), self.n(400)
-        words = 8 * ROOM
         kinds = {
             "8 rooms": (ROOM, 8),
             "pages of 16": (16, 8),
@@ -228,44 +191,43 @@ class Bench:
             "pages of 64, 16 slots": (64, 16),
             "pages of 4, 16 slots": (4, 16),
         }
-        found: dict[str, Any] = {}
-        for load, rate in (("busy", 0.8 * top), ("at once", ALL_AT_ONCE)):
-            found[load] = {
-                told: self.spread(
-                    lambda seed, size=size, slots=slots, rate=rate: self.run(
-                        self.readers(n, rate, seed),
-                        self.server.Clockwork(self.server.Pages(words // size, size), seconds),
-                        slots=slots,
-                    ),
-                    self.few_seeds,
-                )
+        return {
+            load: {
+                told: self.spread(self.few_seeds, self._pages, size, slots, rate)
                 for told, (size, slots) in kinds.items()
             }
-        return found
+            for load, rate in (("busy", 0.8 * top), ("at once", ALL_AT_ONCE))
+        }
+
+    def _pages(self, size: int, slots: int, rate: float, seed: int) -> Figures:
+        pages = self.server.Pages(8 * ROOM // size, size)
+        engine = self.server.Clockwork(pages, self.clocks["base"])
+        return self.run(self.readers(self.n(400), rate, seed), engine, slots=slots)
 
     def prefix(self) -> dict[str, Any]:
         """A beginning of 256 words before every question: read by each, or by the first."""
-        seconds, n = self.clock(), self.n(200)
-        beginning = [random.Random(5).randrange(3, 8000) for _ in range(N_PREFIX)]
-
-        def one(kind: str, rate: float, seed: int) -> Figures:
-            pages = getattr(self.server, kind)(8 * (ROOM + N_PREFIX) // 16, 16)
-            readers = self.readers(n, rate, seed, prefix=beginning)
-            return self.run(readers, self.server.Clockwork(pages, seconds), slots=8)
-
-        found: dict[str, Any] = {}
-        for kind in ("Pages", "SharedPages"):
-            found[kind] = {
-                "at once": self.spread(lambda s, k=kind: one(k, ALL_AT_ONCE, s), self.few_seeds)
+        kinds = "Pages", "SharedPages"
+        at_once = {
+            kind: self.spread(self.few_seeds, self._prefix, kind, ALL_AT_ONCE) for kind in kinds
+        }
+        rate = 0.8 * at_once["Pages"]["readers_per_s"][0]
+        return {
+            kind: {
+                "at once": at_once[kind],
+                "busy": self.spread(self.few_seeds, self._prefix, kind, rate),
             }
-        rate = 0.8 * found["Pages"]["at once"]["readers_per_s"][0]
-        for kind, told in found.items():
-            told["busy"] = self.spread(lambda s, k=kind: one(k, rate, s), self.few_seeds)
-        return found
+            for kind in kinds
+        }
+
+    def _prefix(self, kind: str, rate: float, seed: int) -> Figures:
+        beginning = [random.Random(5).randrange(3, 8000) for _ in range(N_PREFIX)]
+        pages = getattr(self.server, kind)(8 * (ROOM + N_PREFIX) // 16, 16)
+        readers = self.readers(self.n(200), rate, seed, prefix=beginning)
+        return self.run(readers, self.server.Clockwork(pages, self.clocks["base"]), slots=8)
 
     def real(self, model: Any, rate: float) -> dict[str, Any]:
         """The clock against the model itself: the same readers, and the same calls."""
-        seconds, found = self.clock(), {}
+        seconds, found = self.clocks["base"], {}
         for name in POLICIES:
             engine = Watched(self.server.Engine(model, self.rooms(8)), seconds)
             how: dict[str, Any] = {"slots": 8, "policy": name}
@@ -368,14 +330,15 @@ def measure(*, small: bool) -> dict[str, Any]:
     top = found["loads"]["capacity"]
     found["real"] = bench.real(models["base"], 0.8 * top)
     note("the clock against the model")
-    for name, run in {
+    runs: dict[str, Callable[[], Any]] = {
         "pieces": lambda: bench.pieces(0.6 * top),
         "pages": lambda: bench.pages(top),
         "prefix": bench.prefix,
         "neighbours": bench.neighbours,
         "quartiles": bench.quartile_clocks,
         "drafts": lambda: drafts(server, small=small),
-    }.items():
+    }
+    for name, run in runs.items():
         found[name] = run()
         note(name)
     return found
