@@ -55,12 +55,18 @@ def learnt(
     return model.eval(), statistics.mean(losses[-50:])
 
 
+def looped(answer: list[int], n: int = 6) -> float:
+    """The share of letters that end a run of ``n`` which has come before: easy to guess."""
+    runs = [tuple(answer[i : i + n]) for i in range(len(answer) - n + 1)]
+    return 1 - len(set(runs)) / len(runs)
+
+
 def drafts(server: SimpleNamespace, *, small: bool) -> dict[str, Any]:
     """For each number of guesses: the share that is kept, words a call, seconds against none."""
     ids, vocab = letters()
     cut = len(ids) - len(ids) // 10
     n_steps, n_texts, n_words = (5, 2, 8) if small else (300, 12, 48)
-    found: dict[str, Any] = {"losses": [], "guesses": {str(n): [] for n in GUESSES}}
+    found: dict[str, Any] = {"losses": [], "looped": [], "guesses": {str(n): [] for n in GUESSES}}
     for seed in range(1 if small else 3):
         target, loss = learnt(TARGET, ids[:cut], vocab, seed, n_steps, 0.003)
         draft, draft_loss = learnt(DRAFT, ids[:cut], vocab, seed, n_steps, 0.006)
@@ -75,6 +81,7 @@ def drafts(server: SimpleNamespace, *, small: bool) -> dict[str, Any]:
             server.serve([request], engine, slots=1)
             plain_seconds += time.process_time() - began
             plain.append(request.answer)
+        found["looped"].append(statistics.mean(map(looped, plain)))
         for n in GUESSES:
             calls = kept = words = 0
             began = time.process_time()
