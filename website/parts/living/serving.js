@@ -104,8 +104,9 @@ export function said(state) {
 }
 
 export function start(host) {
-  const state = { policy: "continuous", load: 0.8, slots: 8, now: 8 };
-  const invite = "Lower the load until the first claim breaks; then look at the static batch.";
+  const state = { policy: "static", load: 0.8, slots: 8, now: 8 };
+  const invite =
+    "Give free places away at once (continuous); then lower the load until a claim breaks.";
   const figure = new Figure(host, { title: "Readers come, and sit down", invite, state });
   figure.select(
     "policy",
