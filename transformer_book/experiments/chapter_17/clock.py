@@ -126,7 +126,7 @@ def clock(costs: Costs, quartile: int = 1) -> Seconds:
     return seconds
 
 
-def _between(x: float, points: Sequence[tuple[int, float]]) -> float:
+def _between(x: int, points: Sequence[tuple[int, float]]) -> float:
     """The line through the two points beside ``x``, or through the last two."""
     i = min(max(bisect_left([p[0] for p in points], x), 1), len(points) - 1)
     (x0, y0), (x1, y1) = points[i - 1], points[i]

@@ -125,7 +125,12 @@ export function start(host) {
     () => range(1, 8, 1),
     (n) => shown(n, 0),
   );
-  figure.slider("now", "the time to look at", () => range(0, WINDOW, 0.5), time);
+  figure.slider(
+    "now",
+    "the time to look at",
+    () => range(0, WINDOW, 0.5),
+    (now) => `${shown(now, 1)} s`,
+  );
   const alt = "A row for each place, with who sits there over time; below, how many readers wait.";
   figure.drawing(320, alt, picture);
   figure.tick(CLAIMS.more, checkMore);
