@@ -115,7 +115,7 @@ export function start(host) {
   );
   figure.slider(
     "load",
-    "load, of what the refilled batch of 8 can do",
+    "load, of what 8 refilled places can do",
     () => LOADS,
     (load) => shown(load, load * 10 === Math.round(load * 10) ? 1 : 2),
   );
