@@ -7,7 +7,9 @@ import torch
 
 from transformer.decoding import greedy_decode
 from transformer.family import DecoderOnly, FamilyConfig
-from transformer_book.experiments.chapter_17 import of_the_server
+from transformer_book.experiments.chapter_17 import of_the_server, served
+from transformer_book.experiments.chapter_17.clock import clock
+from transformer_book.experiments.chapter_17.measure import figures
 
 EOS, VOCAB = 6, 40
 SIZES = {"d_model": 32, "n_heads": 4, "n_layers": 2, "d_ff": 48, "max_len": 160}
@@ -147,3 +149,30 @@ def test_pages_that_are_mixed_up_change_words(model, server):
     requests = readers(server)
     server.serve(requests, server.Engine(model, pages), slots=8, eos_id=EOS)
     assert [r.answer for r in requests] != [greedy(model, r) for r in requests]
+
+
+def test_the_clock_says_what_was_measured_and_goes_straight_between():
+    costs = served()["costs"]["base"]
+    seconds = clock(costs)
+    for B, T, S in ((1, 1, 96), (8, 1, 320), (32, 1, 32), (1, 64, 64), (1, 512, 512)):
+        assert seconds(B, T, S) == pytest.approx(costs[f"{B},{T},{S}"][1])
+    assert seconds(6, 1, 96) == pytest.approx((seconds(4, 1, 96) + seconds(8, 1, 96)) / 2)
+    assert seconds(8, 1, 64) == pytest.approx((seconds(8, 1, 32) + seconds(8, 1, 96)) / 2)
+    assert seconds(2, 32, 32) == seconds(1, 64, 64)  # two prompts, read together
+    assert seconds(1, 64, 512) >= seconds(1, 64, 64)
+    assert clock(costs, 0)(8, 1, 96) <= seconds(8, 1, 96) <= clock(costs, 2)(8, 1, 96)
+
+
+def test_figures_are_those_of_two_readers_counted_by_hand(server):
+    readers = [server.Request([5] * 10, max_len=3), server.Request([5] * 4, 0.5, max_len=3)]
+    engine, log = server.Clockwork(server.Pages(2, 20), lambda B, T, S: float(T > 1) + 1), []
+    server.serve(readers, engine, slots=2, log=log)
+    # 0-2 the first prompt, 2-3 a word; 3-5 the second prompt; 5-6 a word of both; 6-7 the last
+    assert [r.times for r in readers] == [[2.0, 3.0, 6.0], [5.0, 6.0, 7.0]]
+    found = figures(readers, log)
+    assert (found["first_p50"], found["whole_p50"], found["whole_p95"]) == (4.5, 6.5, 6.5)
+    assert found["tokens_per_s"] == pytest.approx(6 / 7)
+    assert found["gap_max"] == 3.0
+    assert found["texts_per_step"] == pytest.approx(4 / 3)
+    assert found["held"] == pytest.approx((3 * 20 + 3 * 40 + 20) / 7)
+    assert found["read_twice"] == 0
