@@ -36,7 +36,7 @@ from transformer_book.experiments.translator.teaching import pairs_of
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_17.distilling"
 FEW, STEPS, LONGER = 2000, 800, 2400
 N_TEACHERS = 10  # that chapter 9 has stored; each seed has its own
-RATES = (0.005, 0.01, 0.02)
+RATES = (0.005, 0.01, 0.02, 0.04)
 TEACHERS_RATE = 0.005  # chapter 9's, for a teacher that has read no more than its pupil
 
 
@@ -179,7 +179,7 @@ def arms() -> dict[str, Arm]:
         return Arm(make=partial(small, width), learn=how, chapter=17, **own)
 
     alone, all_pairs, four = Lesson(), len(corpus().train), partial(Lesson, temperature=4.0)
-    longer: dict[str, Any] = {"n_steps": LONGER, "rates": RATES[:2], "seeds": (0, 1, 2)}
+    longer: dict[str, Any] = {"n_steps": LONGER, "rates": RATES[:3], "seeds": (0, 1, 2)}
     return {
         "data": arm(alone),
         "τ = 1": arm(Lesson(temperature=1.0)),

@@ -230,12 +230,12 @@ def arms() -> dict[str, Arm]:
     hasty = partial(learn_texts, share=WITH_STEPS, hasty=True)
     return {
         "small, few steps": arm(SMALL, slow, (400,), few),
-        "large, few steps": arm(LARGE, (0.0015, *slow[:2]), (400,), few),
-        "large, few steps, 100 batches": arm(LARGE, slow, (100,), few),
+        "large, few steps": arm(LARGE, (0.0015, *slow), (400,), few),
+        "large, few steps, 100 batches": arm(LARGE, (*slow, 0.024), (100,), few),
         "small, few steps, 100 batches": arm(SMALL, middle, (100,), few),
         "small, rewarded": arm(SMALL, (0.001,), ROUNDS, learn_rewards),
         "large, rewarded": arm(LARGE, (0.0005, 0.001), ROUNDS, learn_rewards),
-        "small, all steps, 60 batches": arm(SMALL, fast, (60,), all_steps),
+        "small, all steps, 60 batches": arm(SMALL, (0.006, *fast), (60,), all_steps),
         "small, all steps, 80 batches": arm(SMALL, fast, (80,), all_steps),
         "small, all steps, 100 batches": arm(SMALL, fast, (100,), all_steps),
         "large, all steps, 80 batches": arm(LARGE, middle, (80,), all_steps),
