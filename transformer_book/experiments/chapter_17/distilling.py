@@ -188,6 +188,7 @@ def arms() -> dict[str, Arm]:
         "τ = 8": arm(Lesson(temperature=8.0)),
         "τ = 4, half data": arm(four(soft=0.5)),
         "τ = 4, evened": arm(four(evened=True)),
+        "τ = 2, evened": arm(Lesson(temperature=2.0, evened=True)),
         "τ = 4, equal teacher": arm(four(equal=True)),
         "translations": arm(Lesson(translated=True), rates=RATES[1:2]),
         "all English translated": arm(Lesson(pairs=all_pairs, translated=True)),

@@ -220,13 +220,16 @@ def learn_rewards(make: Make, plan: Plan, *, width: int) -> Iterator[tuple[int, 
 def arms() -> dict[str, Arm]:
     code = code_of([], [Import(ME)])
 
-    def arm(width: int, rates: tuple[float, ...], steps: tuple[int, ...], learn: Any) -> Arm:
+    def arm(
+        width: int, rates: tuple[float, ...], steps: tuple[int, ...], learn: Any, **other: Any
+    ) -> Arm:
+        own: dict[str, Any] = {"rates": rates, "steps": steps, "code": code} | other
         how = partial(learn, width=width)
-        make = partial(writer, width)
-        return Arm(make=make, learn=how, rates=rates, steps=steps, code=code, chapter=17)
+        return Arm(make=partial(writer, width), learn=how, chapter=17, **own)
 
     few, all_steps = (partial(learn_texts, share=share) for share in (WITH_STEPS, 1.0))
     slow, middle, fast = (0.003, 0.006, 0.012), (0.006, 0.012, 0.024), (0.012, 0.024, 0.048)
+    ten = tuple(range(10))  # where each start comes to something else
     hasty = partial(learn_texts, share=WITH_STEPS, hasty=True)
     return {
         "small, few steps": arm(SMALL, slow, (400,), few),
@@ -236,9 +239,9 @@ def arms() -> dict[str, Arm]:
         "small, rewarded": arm(SMALL, (0.001,), ROUNDS, learn_rewards),
         "large, rewarded": arm(LARGE, (0.0005, 0.001), ROUNDS, learn_rewards),
         "small, all steps, 60 batches": arm(SMALL, (0.006, *fast), (60,), all_steps),
-        "small, all steps, 80 batches": arm(SMALL, fast, (80,), all_steps),
+        "small, all steps, 80 batches": arm(SMALL, fast, (80,), all_steps, seeds=ten),
         "small, all steps, 100 batches": arm(SMALL, fast, (100,), all_steps),
-        "large, all steps, 80 batches": arm(LARGE, middle, (80,), all_steps),
+        "large, all steps, 80 batches": arm(LARGE, middle, (80,), all_steps, seeds=ten),
         "large, all steps, 20 batches": arm(LARGE, middle, (20,), all_steps),
         "small, hasty": arm(SMALL, (PRETRAINED[SMALL],), (400,), hasty),
         "large, hasty": arm(LARGE, (PRETRAINED[LARGE],), (400,), hasty),
