@@ -94,7 +94,7 @@ class FamilyConfig(LayerConfig):
 
     @property
     def windows(self) -> tuple[int | None, ...]:
-        """How many of the last tokens each layer sees; None: all."""
+        """Of each layer, how many of the last tokens it sees; None stands for all."""
         kinds = self.layer_types or ["sliding_attention"] * self.n_layers
         return tuple(self.window if kind == "sliding_attention" else None for kind in kinds)
 
