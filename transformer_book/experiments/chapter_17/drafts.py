@@ -83,19 +83,20 @@ def drafts(server: SimpleNamespace, *, small: bool) -> dict[str, Any]:
             plain.append(request.answer)
         found["looped"].append(statistics.mean(map(looped, plain)))
         for n in GUESSES:
-            calls = kept = words = 0
+            calls = made = kept = words = 0
             began = time.process_time()
             for prompt, answer in zip(prompts, plain, strict=True):
                 engines = [server.Engine(m, server.Pages(8, 16)) for m in (target, draft)]
                 how = {"n": n, "max_len": n_words, "eos_id": NO_END}
-                written, some, right = server.speculate(prompt, *engines, **how)
+                written, some, tried, right = server.speculate(prompt, *engines, **how)
                 if written != answer:
                     raise ValueError("a draft must change no word, got another answer")
-                calls, kept, words = calls + some, kept + right, words + len(written)
+                calls, made, kept = calls + some, made + tried, kept + right
+                words += len(written)
             seconds = time.process_time() - began
             found["guesses"][str(n)].append(
                 {
-                    "kept": kept / (n * calls),
+                    "kept": kept / made,
                     "words_per_call": words / calls,
                     "time": seconds / plain_seconds,
                 }

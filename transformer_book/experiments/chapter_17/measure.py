@@ -2,7 +2,8 @@
 
     OMP_NUM_THREADS=1 python -m transformer_book.experiments.chapter_17.measure
 
-It writes ``served.json`` beside itself, or the file that ``--out`` names.
+It writes ``served.json`` beside itself, or the file that ``--out`` names. ``--again pieces prefix``
+makes only these tables anew, with the costs that are stored, and notes it under ``made again``.
 """
 
 import argparse
@@ -18,7 +19,7 @@ from typing import Any
 
 import torch
 
-from transformer_book.experiments.chapter_17 import HERE, of_the_server
+from transformer_book.experiments.chapter_17 import HERE, of_the_server, served
 from transformer_book.experiments.chapter_17.clock import (
     KINDS,
     Seconds,
@@ -166,7 +167,7 @@ class Bench:
 
     def pieces(self, rate: float) -> dict[str, Any]:
         """One reader in ten brings 512 words; prompts are read whole, or in pieces."""
-        sizes = (None, 128, 64, 16)
+        sizes = (None, 512, 128, 64, 16)  # 512: one prompt at a time, but whole
         return {str(size): self.spread(self.seeds, self._pieces, rate, size) for size in sizes}
 
     def _pieces(self, rate: float, size: int | None, seed: int) -> Figures:
@@ -331,17 +332,34 @@ def measure(*, small: bool) -> dict[str, Any]:
     top = found["loads"]["capacity"]
     found["real"] = bench.real(models["base"], 0.8 * top)
     note("the clock against the model")
-    runs: dict[str, Callable[[], Any]] = {
+    for name, run in runs(bench, server, top).items():
+        found[name] = run()
+        note(name)
+    return found
+
+
+def runs(bench: Bench, server: SimpleNamespace, top: float) -> dict[str, Callable[[], Any]]:
+    """The tables that need no call of the large model; all but the drafts need only its costs."""
+    return {
         "pieces": lambda: bench.pieces(0.6 * top),
         "pages": lambda: bench.pages(top),
         "prefix": bench.prefix,
         "neighbours": bench.neighbours,
         "quartiles": bench.quartile_clocks,
-        "drafts": lambda: drafts(server, small=small),
+        "drafts": lambda: drafts(server, small=bench.small),
     }
-    for name, run in runs.items():
-        found[name] = run()
-        note(name)
+
+
+def again(names: Sequence[str]) -> dict[str, Any]:
+    """What is stored, with the tables of these names anew."""
+    torch.set_num_threads(1)
+    found, server = dict(served()), of_the_server().names()
+    table_of = runs(Bench(server, found["costs"], small=False), server, found["loads"]["capacity"])
+    for name in names:
+        if name not in table_of:
+            raise ValueError(f"--again must name some of {', '.join(table_of)}, got {name}")
+        found[name] = table_of[name]()
+        found["made again"] = found.get("made again", {}) | {name: made()}
     return found
 
 
@@ -349,8 +367,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true", help="few readers, few rounds")
     parser.add_argument("--out", type=Path, default=HERE / "served.json")
+    parser.add_argument("--again", nargs="+", default=[], help="only these tables")
     asked = parser.parse_args()
-    found = rounded(measure(small=asked.small))
+    found = rounded(again(asked.again) if asked.again else measure(small=asked.small))
     text = json.dumps(found, indent=1)
     text = re.sub(r"\[[^\[\]{}]*\]", lambda row: " ".join(row[0].split()), text)  # a row, a line
     asked.out.write_text(text + "\n", encoding="utf-8")
