@@ -357,7 +357,7 @@ def again(names: Sequence[str]) -> dict[str, Any]:
     table_of = runs(Bench(server, found["costs"], small=False), server, found["loads"]["capacity"])
     for name in names:
         if name not in table_of:
-            raise ValueError(f"--again must name some of {', '.join(table_of)}, got {name}")
+            raise ValueError(f"names must be some of {', '.join(table_of)}, got {name}")
         found[name] = table_of[name]()
         found["made again"] = found.get("made again", {}) | {name: made()}
     return found
