@@ -10,7 +10,7 @@ export const CLAIMS = {
 };
 const LOADS = [0.1, 0.2, 0.3, 0.5, 0.65, 0.8, 0.9, 1, 1.15, 1.3];
 const WINDOW = 16; // seconds that are drawn
-const MORE = 1.1; // the claim says a tenth: less is what the last of sixty readers decides by chance
+const MORE = 1.1; // a tenth: less is what the last of sixty readers decides by chance
 const [LEFT, WIDE, TALL] = [4, 342, 17];
 
 const runs = new Map();
@@ -25,6 +25,7 @@ function run(policy, { load, slots }) {
   return runs.get(key);
 }
 
+const places = (n) => (n === 1 ? "1 place" : `${n} places`);
 const time = (seconds) => `${shown(seconds, seconds < 10 ? 1 : 0)} s`;
 
 export function checkMore(state) {
@@ -60,7 +61,7 @@ function picture(d, state) {
   const x = (seconds) => LEFT + (WIDE * Math.min(seconds, WINDOW)) / WINDOW;
   const bar = (from, to, y, ...how) =>
     from < WINDOW && d.box(x(from), y, Math.max(x(to) - x(from), 1), TALL - 3, ...how);
-  d.text(LEFT, 8, `${state.slots} places`, { anchor: "start", bold: true });
+  d.text(LEFT, 8, places(state.slots), { anchor: "start", bold: true });
   for (let i = 0; i < state.slots; i++)
     d.box(LEFT, 20 + TALL * i, WIDE, TALL - 3, "plain", { strength: 0, lit: false });
   for (const { began, left, times, seat } of readers) {
@@ -97,7 +98,8 @@ export function said(state) {
   const { sit, nobody, wait } = counted(readers, state.now);
   const idle = nobody ? `, ${nobody} of them for nobody` : "";
   return (
-    `At ${time(state.now)} ${sit} of ${state.slots} places are taken${idle}, and ${wait} wait. ` +
+    `At ${time(state.now)} readers have ${sit} of ${places(state.slots)}${idle}, ` +
+    `and ${wait} wait. ` +
     `Over all sixty readers: ${shown(words, 0)} words a second; nineteen of twenty have their ` +
     `first word within ${time(first)}.`
   );
