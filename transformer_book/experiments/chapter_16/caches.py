@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -10,14 +11,16 @@ from torch import nn
 from transformer.runtime import default_device
 from transformer_book.experiments.cells import Cells, chapter
 from transformer_book.experiments.chapter_16 import HERE
-from transformer_book.experiments.chapter_16.lines import Lines, lines
+from transformer_book.experiments.chapter_16.lines import DISTANCES, Lines, lines
 from transformer_book.experiments.chapter_16.together import BATCH, Together
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.runs import Measures
 
 ME = "transformer_book.experiments.chapter_16.caches"
-N_PAIRS = (8, 24, 48)  # of the texts that are read; the first and the last are asked for
+N_PAIRS, FEW_AND_MANY = (8, 24, 48), (8, 48)  # in texts that are read; in those of the test
 RATES, SEEDS, TUNING = (0.002, 0.004, 0.008), (0, 1, 2), 100
+RATE = 0.004  # of the arms that are not swept, near the best of those that are
+SWEPT = "all heads", "latent", "window", "three windows, one full", "delta", "three delta, one full"
 STEPS = (0, 100, 200, 300, 400, 600, 800, 1200, 1600)
 KINDS: dict[str, dict[str, Any]] = {
     "all heads": {"kind": "ffff"},
@@ -69,60 +72,53 @@ def _moved(texts: Lines) -> Lines:
     return Lines(*(x.to(default_device()) for x in (texts.tokens, texts.back, texts.floor)))
 
 
-Curves = dict[tuple[float, int], dict[int, Measures]]  # of a rate and a seed
+Plans = tuple[tuple[float, int], ...]  # each a rate and a seed
 
 
 @cache
-def trained(name: str, rates: tuple[float, ...], steps: tuple[int, ...], keep: Any) -> Curves:
-    """All rates and seeds of a kind; the tuning seed is judged on texts of its own."""
+def trained(
+    name: str, plans: Plans, steps: tuple[int, ...], keep: Path
+) -> dict[tuple[float, int], dict[int, Measures]]:
+    """The curve of each plan; that of the tuning seed is judged on texts of its own."""
     options = (KINDS | NEIGHBOURS)[name]
 
     def make(seed: int) -> nn.Module:
         torch.manual_seed(seed)
         return reader(**options)
 
-    plans = [(lr, seed) for lr in rates for seed in (*SEEDS, TUNING)]
     models = Together(make, *zip(*plans, strict=True))
-    curves: Curves = {plan: {} for plan in plans}
+    curves: dict[tuple[float, int], dict[int, Measures]] = {plan: {} for plan in plans}
     for step in models.run(training_texts(max(steps)), steps):
-        judged = [
-            [
-                x
-                for n in (N_PAIRS[0], N_PAIRS[-1])
-                for x in [models.judged(test_texts(n, seed=s), name=str(n))]
-            ]
-            for s in (0, 1)
-        ]
-        for i, plan in enumerate(plans):
-            own = judged[plan[1] == TUNING]
-            curves[plan][step] = {k: x for measures in own for k, x in measures[i].items()}
-            values = [
-                x
-                for k, x in curves[plan][step].items()
-                if k.startswith(f"{N_PAIRS[-1]} ") and "excess" not in k
-            ]
-            curves[plan][step]["found"] = round(sum(values) / len(values), 4)
-            curves[plan][step]["excess"] = curves[plan][step][f"{N_PAIRS[0]} excess"]
+        for tuning in {seed == TUNING for _, seed in plans}:
+            found = [models.judged(test_texts(n, seed=int(tuning))) for n in FEW_AND_MANY]
+            for plan, few, many in zip(plans, *found, strict=True):
+                if (plan[1] == TUNING) == tuning:
+                    curves[plan][step] = told(few, many)
     if keep.exists():
-        kept = {
-            plan: models.weights_of(i)
-            for i, plan in enumerate(plans)
-            if plan[1] in (0, TUNING) or name == "all heads"
-        }
         torch.save(
-            {plan: {k: x.half() for k, x in w.items()} for plan, w in kept.items()},
-            keep / f"{name}.pt",
+            {plan: models.weights_of(i) for i, plan in enumerate(plans)},
+            keep / f"{name} {plans[0]}.pt",
         )
     return curves
 
 
-def learn(
-    make: Make, plan: Plan, *, name: str, rates: tuple[float, ...]
-) -> Iterator[tuple[int, Measures]]:
-    rates = rates if plan.lr in rates else (plan.lr,)
-    curve = trained(name, rates, plan.steps if max(plan.steps) != max(STEPS) else STEPS, plan.keep)[
-        plan.lr, plan.seed
-    ]
+def told(few: Measures, many: Measures) -> Measures:
+    """Of texts with few pairs and with many; "missed" is the mean of the five distances, of many."""
+    missed = 1 - sum(many[str(low)] or 0.0 for low in DISTANCES[:-1]) / (len(DISTANCES) - 1)
+    each = {
+        f"{n} {k}": x
+        for n, found in zip(FEW_AND_MANY, (few, many), strict=True)
+        for k, x in found.items()
+    }
+    return each | {"missed": round(missed, 3), "excess": few["excess"]}
+
+
+def learn(make: Make, plan: Plan, *, name: str) -> Iterator[tuple[int, Measures]]:
+    """On a GPU with all other rates and seeds of this kind, which wait for their turn."""
+    plans = ((plan.lr, plan.seed),)
+    if default_device().type == "cuda" and plan.lr in RATES:
+        plans = tuple((lr, seed) for lr in RATES for seed in (*SEEDS, TUNING))
+    curve = trained(name, plans, STEPS, plan.keep)[plan.lr, plan.seed]
     yield from ((step, curve[step]) for step in plan.steps)
 
 
@@ -130,23 +126,23 @@ def arms() -> dict[str, Arm]:
     def arm(name: str, options: dict[str, Any], rates: tuple[float, ...]) -> Arm:
         return Arm(
             make=partial(reader, **options),
-            learn=partial(learn, name=name, rates=rates),
+            learn=partial(learn, name=name),
             rates=rates,
             steps=STEPS,
             code=page().code(ME),
             chapter=16,
         )
 
-    return {n: arm(n, o, RATES) for n, o in KINDS.items()} | {
-        n: arm(n, o, (0.004,)) for n, o in NEIGHBOURS.items()
-    }
+    rates = {name: RATES if name in SWEPT else (RATE,) for name in KINDS | NEIGHBOURS}
+    return {name: arm(name, o, rates[name]) for name, o in (KINDS | NEIGHBOURS).items()}
 
 
 caches = Experiment(
     path=HERE / "caches.json",
     question="What does a smaller cache cost, in text and in what is found again?",
-    measure="found",
-    judged_by=("found", "excess"),
+    measure="missed",
+    judged_by=("missed", "excess"),
+    lower_is_better=True,
     scale=1.0,
     arms=arms,
     seeds=SEEDS,

@@ -5,6 +5,8 @@ operations; side by side they share them, and on a GPU a step is one graph (chap
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
@@ -39,7 +41,8 @@ class Together:
 
     def logits(self, tokens: Tensor, *, each: int | None = None) -> Tensor:
         """(models, B, T, words) of (models, B, T), or of the same (B, T) for all."""
-        with sdpa_kernel(SDPBackend.MATH):  # the kernel that vmap knows
+        # of several models at once vmap knows the plain kernel; others it would call one by one
+        with sdpa_kernel(SDPBackend.MATH) if len(self.rates) > 1 else nullcontext():
             return vmap(self._alone, in_dims=(0, 0, each))(self.weights, self.buffers, tokens)
 
     def _alone(self, weights: dict, buffers: dict, tokens: Tensor) -> Tensor:
@@ -104,7 +107,7 @@ class Together:
         return graph.replay
 
     @torch.no_grad()
-    def judged(self, texts: Lines, *, name: str) -> list[Measures]:
+    def judged(self, texts: Lines) -> list[Measures]:
         """Of each model: nats a word above the floor, and the share of values found by distance."""
         tokens, back = texts.tokens[:, 1:], texts.back[:, 1:]
         parts = [self.logits(rows[:, :-1]) for rows in texts.tokens.split(32)]
@@ -120,10 +123,10 @@ class Together:
             dim=1,
         )
         words = back == 0
-        found[f"{name} excess"] = (costs - texts.floor[:, 1:])[:, words].mean(dim=1)
-        for low, high in zip(DISTANCES, DISTANCES[1:]):
+        found["excess"] = (costs - texts.floor[:, 1:])[:, words].mean(dim=1)
+        for low, high in pairwise(DISTANCES):
             asked = (back >= low) & (back < high)
-            found[f"{name} {low}"] = right[:, asked].float().mean(dim=1)
+            found[str(low)] = right[:, asked].float().mean(dim=1)
         columns = zip(*(x.tolist() for x in found.values()), strict=True)
         return [{k: round(x, 4) for k, x in zip(found, column, strict=True)} for column in columns]
 
