@@ -390,7 +390,7 @@ def test_the_cuts_and_the_draws_are_judged_by_what_is_kept_and_by_chance(call):
 
 
 def said_by(follows, alpha):
-    """All sentences of a table: words -> probability, score by Equation 10.3."""
+    """All sentences of a table: words -> probability, score by Equation 10.2."""
     found = {}
 
     def grow(words, p):

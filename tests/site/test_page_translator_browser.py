@@ -360,7 +360,7 @@ def test_beams_show_what_they_set_aside(opened):
     told = rf"(.+) \(probability ({chance}), log-probability ({number}), score ({number})\)"
     first, *others = [re.fullmatch(told, each.replace("\xa0", " ")).groups() for each in found]
     assert first[:2] == ("le chat noir dort", "0.989")
-    score = math.log(0.989) / ((5 + 5) / 6) ** 0.6  # Equation 10.3: five tokens, α = 0.6
+    score = math.log(0.989) / ((5 + 5) / 6) ** 0.6  # Equation 10.2: five tokens, α = 0.6
     assert negative(first[3]) == pytest.approx(score, abs=1e-3)
     assert all(negative(each[3]) <= negative(first[3]) for each in others)
     page.get_by_label("Length penalty").select_option("0")

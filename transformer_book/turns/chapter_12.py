@@ -173,25 +173,3 @@ check_124 = YourTurn(
     },
 )
 check_125 = Question("Exercise 12.5", 15, mistakes={16: "the sum must stay the same, too"})
-
-
-def _right_pattern(weights, n, shift=1):
-    rows = torch.arange(n, 2 * n - 1)
-    return weights[:, rows, rows - n + shift].mean(dim=1)
-
-
-def _pattern_inputs():
-    g = torch.Generator().manual_seed(0)
-    for n in (3, 5):
-        yield torch.rand(2, 2 * n, 2 * n, generator=g).softmax(dim=-1), n
-
-
-check_126 = YourTurn(
-    "Exercise 12.6",
-    _right_pattern,
-    list(_pattern_inputs()),
-    mistakes={
-        "this is the same word; wanted is the word after it": lambda w, n: _right_pattern(w, n, 0),
-        "a row is the word that looks": lambda w, n: _right_pattern(w.mT, n),
-    },
-)

@@ -124,34 +124,3 @@ check_154 = YourTurn(
         "that is the number of tokens": lambda A, a, B, b, C: C / 6 / _best_size(A, a, B, b, C),
     },
 )
-
-
-def _fading(q, k, v, a, late=False, fades=True):
-    state, outputs = q.new_zeros(k.size(1), v.size(1)), []
-    for q_t, k_t, v_t, a_t in zip(q, k, v, a, strict=True):
-        fade, new = a_t if fades else 1.0, torch.outer(k_t, v_t)
-        state = fade * (state + new) if late else fade * state + new
-        outputs.append(q_t @ state)
-    return torch.stack(outputs)
-
-
-def _without_a_past(q, k, v, a):
-    return (q * k).sum(dim=1, keepdim=True) * v
-
-
-def _drawn_fading(T, d_k, d_v, seed):
-    g = torch.Generator().manual_seed(seed)
-    q, k = torch.randn(2, T, d_k, generator=g)
-    return q, k, torch.randn(T, d_v, generator=g), 0.5 + torch.rand(T, generator=g) / 2
-
-
-check_155 = YourTurn(
-    "Exercise 15.5",
-    _fading,
-    [_drawn_fading(2, 1, 1, 0), _drawn_fading(5, 3, 2, 1), _drawn_fading(9, 2, 4, 2)],
-    mistakes={
-        "what was kept is multiplied by a_t": partial(_fading, fades=False),
-        "a word's own part comes in whole": partial(_fading, late=True),
-        "a word also reads the words before it": _without_a_past,
-    },
-)

@@ -33,9 +33,9 @@ from transformer_book.experiments.translator import (
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_12"
 CELLS = (
-    "imports*", "load", "record", "record-cat", "batch", "words-of-grammar", "noun-phrases",
-    "choose-head", "choose-head-how", "noun-head", "your-turn-remove",
-    "solution-your-turn-remove", "remove-in-use", "without", "loss-of", "outputs-of",
+    "imports*", "load", "record", "record-cat", "batch", "noun-phrases", "noun-head",
+    "your-turn-remove",
+    "solution-your-turn-remove", "remove-in-use", "without", "outputs-of",
     "with-outputs", "mean-outputs", "swap-equal", "swap-how", "swap-cat", "swap-distance",
     "hide-word", "couples", "patch-looks", "your-turn-patch", "solution-your-turn-patch", "patch",
     "roads-how", "many",
