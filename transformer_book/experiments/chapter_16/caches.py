@@ -103,7 +103,7 @@ def trained(
 
 
 def told(few: Measures, many: Measures) -> Measures:
-    """Of texts with few pairs and with many; "missed" is the mean of the five distances, of many."""
+    """Of texts with few pairs and with many; "missed" is the mean of the five distances of many."""
     missed = 1 - sum(many[str(low)] or 0.0 for low in DISTANCES[:-1]) / (len(DISTANCES) - 1)
     each = {
         f"{n} {k}": x
