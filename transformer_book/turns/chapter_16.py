@@ -18,7 +18,7 @@ def _latent_scores(q, c, W_k):
 
 
 check_latent = YourTurn(
-    "Your turn 16.1",
+    "Your turn 16.2",
     _latent_scores,
     [
         tuple(map(torch.tensor, ([[1.0, 0, 2]], [[1.0, 2], [3, 0]], [[1.0, 0, 1], [0, 1, 1]]))),
@@ -45,7 +45,7 @@ def _sees(T, window, sinks, ahead=False, late=0):
 
 
 check_window = YourTurn(
-    "Your turn 16.2",
+    "Your turn 16.1",
     _sees,
     [(3, 2, 0), (5, 2, 1), (7, 3, 2), (9, 4, 0)],
     mistakes={

@@ -20,8 +20,10 @@ ME = "transformer_book.experiments.chapter_16.caches"
 N_PAIRS, FEW_AND_MANY = (8, 24, 48), (8, 48)  # in texts that are read; in those of the test
 RATES, SEEDS, TUNING = (0.002, 0.004, 0.008), (0, 1, 2), 100
 RATE = 0.004  # of the arms that are not swept, near the best of those that are
+WHOLE = "all heads", "1 key head", "pairs share", "latent", "2 key heads"  # see every word
 SWEPT = "all heads", "latent", "window", "three windows, one full", "delta", "three delta, one full"
 STEPS = (0, 100, 200, 300, 400, 600, 800, 1200, 1600)
+SHORT = (200, 400, 600)  # on a CPU, for kinds that have found all by then
 KINDS: dict[str, dict[str, Any]] = {
     "all heads": {"kind": "ffff"},
     "2 key heads": {"kind": "ffff", "n_key_heads": 2},
@@ -33,13 +35,6 @@ KINDS: dict[str, dict[str, Any]] = {
     "pairs share": {"kind": "shared"},
     "delta": {"kind": "dddd"},
     "three delta, one full": {"kind": "dddf"},
-}
-NEIGHBOURS: dict[str, dict[str, Any]] = {
-    "all heads, not mixed": {"kind": "ffff", "mixes": False},
-    "one full, three windows": {"kind": "fwww"},
-    "three windows of 16, one full": {"kind": "wwwf", "window": 16},
-    "window of 64": {"kind": "wwww", "window": 64},
-    "one full, three delta": {"kind": "fddd"},
 }
 
 
@@ -80,7 +75,7 @@ def trained(
     name: str, plans: Plans, steps: tuple[int, ...], keep: Path
 ) -> dict[tuple[float, int], dict[int, Measures]]:
     """The curve of each plan; that of the tuning seed is judged on texts of its own."""
-    options = (KINDS | NEIGHBOURS)[name]
+    options = KINDS[name]
 
     def make(seed: int) -> nn.Module:
         torch.manual_seed(seed)
@@ -113,40 +108,56 @@ def told(few: Measures, many: Measures) -> Measures:
     return each | {"missed": round(missed, 3), "excess": few["excess"]}
 
 
-def learn(make: Make, plan: Plan, *, name: str) -> Iterator[tuple[int, Measures]]:
+def learn(
+    make: Make, plan: Plan, *, name: str, steps: tuple[int, ...]
+) -> Iterator[tuple[int, Measures]]:
     """On a GPU with all other rates and seeds of this kind, which wait for their turn."""
     plans = ((plan.lr, plan.seed),)
     if default_device().type == "cuda" and plan.lr in RATES:
         plans = tuple((lr, seed) for lr in RATES for seed in (*SEEDS, TUNING))
-    curve = trained(name, plans, STEPS, plan.keep)[plan.lr, plan.seed]
+    curve = trained(name, plans, steps, plan.keep)[plan.lr, plan.seed]
     yield from ((step, curve[step]) for step in plan.steps)
 
 
+def arm(name: str, *, rates: tuple[float, ...], steps: tuple[int, ...]) -> Arm:
+    return Arm(
+        make=partial(reader, **KINDS[name]),
+        learn=partial(learn, name=name, steps=steps),
+        rates=rates,
+        steps=steps,
+        code=page().code(ME),
+        chapter=16,
+    )
+
+
 def arms() -> dict[str, Arm]:
-    def arm(name: str, options: dict[str, Any], rates: tuple[float, ...]) -> Arm:
-        return Arm(
-            make=partial(reader, **options),
-            learn=partial(learn, name=name),
-            rates=rates,
-            steps=STEPS,
-            code=page().code(ME),
-            chapter=16,
-        )
-
-    rates = {name: RATES if name in SWEPT else (RATE,) for name in KINDS | NEIGHBOURS}
-    return {name: arm(name, o, rates[name]) for name, o in (KINDS | NEIGHBOURS).items()}
+    return {name: arm(name, rates=RATES, steps=STEPS) for name in SWEPT}
 
 
-caches = Experiment(
-    path=HERE / "caches.json",
-    question="What does a smaller cache cost, in text and in what is found again?",
-    measure="missed",
-    judged_by=("missed", "excess"),
-    lower_is_better=True,
-    scale=1.0,
-    arms=arms,
-    seeds=SEEDS,
-    tuning_seeds=(TUNING,),
-    widens=False,
-    seconds=300.0,
+def short_arms() -> dict[str, Arm]:
+    return {name: arm(name, rates=(RATE,), steps=SHORT) for name in WHOLE}
+
+
+caches, caches_short = (
+    Experiment(
+        path=HERE / f"{file}.json",
+        question=question,
+        measure="missed",
+        judged_by=("missed", "excess"),
+        lower_is_better=True,
+        scale=1.0,
+        arms=of,
+        seeds=SEEDS,
+        tuning_seeds=(TUNING,),
+        widens=False,
+        seconds=300.0,
+    )
+    for file, question, of in (
+        ("caches", "What does a smaller cache cost, in text and in what is found again?", arms),
+        (
+            "caches_short",
+            "Do fewer keys lose anything, after as many steps as all heads need?",
+            short_arms,
+        ),
+    )
 )
