@@ -112,7 +112,7 @@ def learn(
     make: Make, plan: Plan, *, name: str, steps: tuple[int, ...]
 ) -> Iterator[tuple[int, Measures]]:
     """On a GPU with all other rates and seeds of this kind, which wait for their turn."""
-    plans = ((plan.lr, plan.seed),)
+    plans: Plans = ((plan.lr, plan.seed),)
     if default_device().type == "cuda" and plan.lr in RATES:
         plans = tuple((lr, seed) for lr in RATES for seed in (*SEEDS, TUNING))
     curve = trained(name, plans, steps, plan.keep)[plan.lr, plan.seed]
