@@ -187,13 +187,26 @@ def test_the_delta_rule_in_chunks_is_the_loop(length, size):
     fade, write = torch.rand(2, 2, 3, length, dtype=torch.float64)
     S = torch.randn(2, 3, 6, 6, dtype=torch.float64)
     wanted = names.delta_rule(q, k, v, fade, write, S)
-    given = q, k, v, fade, write
+    given = q, k, v, fade.log(), write
     assert_close(names.delta_in_chunks(*given, S, size), wanted, rtol=0, atol=1e-10)
     if length > 1:  # the state is handed over
         at = length // 2
         first, S = names.delta_in_chunks(*(x[:, :, :at] for x in given), S, size)
         rest, S = names.delta_in_chunks(*(x[:, :, at:] for x in given), S, size)
         assert_close((torch.cat([first, rest], dim=2), S), wanted, rtol=0, atol=1e-10)
+
+
+def test_the_delta_rule_in_chunks_outlives_a_fade_that_leaves_nothing():
+    names = page().names()
+    q, k, v = torch.randn(3, 1, 2, 40, 4)
+    k, write = k / k.norm(dim=-1, keepdim=True), torch.rand(1, 2, 40)
+    log_fade = (-200 * torch.rand(1, 2, 40)).requires_grad_()  # exp of many is 0 in float32
+    assert (log_fade.exp() == 0).any()
+    S = torch.randn(1, 2, 4, 4)
+    found, _ = names.delta_in_chunks(q, k, v, log_fade, write, S)
+    assert_close(found, names.delta_rule(q, k, v, log_fade.exp(), write, S)[0], rtol=0, atol=1e-3)
+    found.sum().backward()
+    assert log_fade.grad.isfinite().all()
 
 
 @pytest.fixture
