@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
@@ -18,6 +19,7 @@ from transformer.checks import has_values
 from transformer.masks import note_of, noted
 
 Rows = Int[Tensor, " N"]  # of the batch, in a new order; one may be named more than once
+Length = int | Int[Tensor, "B 1"]  # of all rows, or of each
 New = Float[Tensor, "B h T d_k"]  # keys or values of T new positions
 Heads = Float[Tensor, "B h S d_k"]  # and of all S so far
 
@@ -42,20 +44,23 @@ class Memory(NamedTuple):
 class KeyValueCache:
     """The keys and values of one self-attention, more of them at each step; chapter 10.
 
-    Room for ``max_len`` positions is set aside at once: a step writes one and copies none.
+    Room for ``max_len`` positions is set aside at once: a step writes one and copies none. Once
+    others have joined, each row has a length of its own (chapter 17).
     """
 
     def __init__(self, max_len: int):
-        self.max_len, self.length = max_len, 0  # how many positions it can hold, and holds
+        self.max_len = max_len  # how many positions it can hold
+        self.length: Length = 0  # and holds
         self.keys: Heads | None = None  # until the first step brings their sizes
         self.values: Heads | None = None
 
     def update(self, k: New, v: New) -> tuple[Heads, Heads]:
         """Adds the keys and values of new positions; returns those of all positions so far.
 
-        Raises ValueError past the room.
+        Where rows have lengths of their own, what is returned is as long as the longest, and zeros
+        stand behind the others. Raises ValueError past the room.
         """
-        start, end = self.length, self.length + k.size(2)
+        start, end = self.longest, self.longest + k.size(2)
         if end > self.max_len:
             raise ValueError(f"the cache has room for {self.max_len} positions, got {end}")
         # The first step sets all the room aside. What stands in it is never read before it is
@@ -66,26 +71,111 @@ class KeyValueCache:
             # what select copies.
             rooms = (k.new_empty(B, self.max_len, h, d_k) for _ in range(2))
             self.keys, self.values = (room.transpose(1, 2) for room in rooms)
-        # narrow(2, start, n) is [:, :, start : start + n]: a view, so that the room itself is
-        # written to, and what is returned copies nothing.
-        self.keys.narrow(2, start, end - start).copy_(k)
-        self.values.narrow(2, start, end - start).copy_(v)
-        self.length = end
+        if isinstance(self.length, Tensor):  # each row goes on at its own place
+            new = torch.arange(k.size(2), device=k.device)
+            places = (self.length + new)[:, None, :, None].expand_as(k)
+            self.keys.scatter_(2, places, k)
+            self.values.scatter_(2, places, v)
+        else:
+            # narrow(2, start, n) is [:, :, start : start + n]: a view, so that the room itself is
+            # written to, and what is returned copies nothing.
+            self.keys.narrow(2, start, end - start).copy_(k)
+            self.values.narrow(2, start, end - start).copy_(v)
+        self.length = self.length + k.size(2)
         return self.keys.narrow(2, 0, end), self.values.narrow(2, 0, end)
+
+    @property
+    def longest(self) -> int:
+        """The number of positions that the longest row holds."""
+        return int(self.length.max()) if isinstance(self.length, Tensor) else self.length
+
+    def join(self, other: "KeyValueCache") -> None:
+        """Puts the rows of another cache below these; from now on each has a length of its own.
+
+        Chapter 17. The room is the larger of the two. Raises ValueError where one is empty.
+        """
+        caches, rooms, lengths = (self, other), [], []
+        for cache in caches:
+            if cache.keys is None or cache.values is None:
+                raise ValueError("caches that join must hold a position or more, got none")
+            rooms.append((cache.keys, cache.values))
+            nought = cache.keys.new_zeros(len(cache.keys), 1, dtype=torch.long)
+            lengths.append(nought + cache.length)
+        self.max_len = max(cache.max_len for cache in caches)
+        ends = [cache.longest for cache in caches]
+        self.keys, self.values = (self._joined(both, ends) for both in zip(*rooms, strict=True))
+        self.length = torch.cat(lengths)
+
+    def _joined(self, rooms: Sequence[Tensor], ends: Sequence[int]) -> Tensor:
+        n, (_, h, _, d_k) = [len(room) for room in rooms], rooms[0].shape
+        # Zeros, since a longer row's places are read in all rows, and a mask hides numbers only.
+        both = rooms[0].new_zeros(sum(n), self.max_len, h, d_k).transpose(1, 2)
+        for part, room, end in zip(both.split(n), rooms, ends, strict=True):
+            part.narrow(2, 0, end).copy_(room.narrow(2, 0, end))
+        return both
 
     def select(self, rows: Rows) -> None:
         """Keeps these rows of the batch, in this order; room not yet written to is not copied."""
         if self.keys is not None and self.values is not None:
             self.keys, self.values = (self._select(room, rows) for room in (self.keys, self.values))
+        if isinstance(self.length, Tensor):
+            self.length = self.length.index_select(0, rows)
 
     def _select(self, room: Tensor, rows: Tensor) -> Tensor:
-        written = room.narrow(2, 0, self.length).transpose(1, 2).index_select(0, rows)
+        written = room.narrow(2, 0, self.longest).transpose(1, 2).index_select(0, rows)
         if len(rows) > len(room):  # a search begins: one row becomes several
             _, h, _, d_k = room.shape
-            room = room.new_empty(len(rows), self.max_len, h, d_k).transpose(1, 2)
+            room = room.new_zeros(len(rows), self.max_len, h, d_k).transpose(1, 2)
         room = room.narrow(0, 0, len(rows))
-        room.narrow(2, 0, self.length).transpose(1, 2).copy_(written)
+        room.narrow(2, 0, self.longest).transpose(1, 2).copy_(written)
         return room
+
+
+class WindowCache(KeyValueCache):
+    """The keys and values of a layer that sees only the last ``window`` positions; chapter 16.
+
+    It keeps those that the next position will see, ``window`` - 1 with no place for more, in their
+    order, and counts all in ``length``. Where rows have lengths of their own (chapter 17), all end
+    on the right, and zeros stand before the shorter ones.
+    """
+
+    def __init__(self, max_len: int, window: int):
+        super().__init__(max_len)
+        self.window = window
+
+    def update(self, k: New, v: New) -> tuple[Heads, Heads]:
+        """Adds new positions; returns what was kept before and all the new, of which a mask hides
+        from each what is out of its window.
+
+        Raises ValueError past ``max_len``.
+        """
+        n_new, end = k.size(2), self.longest + k.size(2)
+        if end > self.max_len:
+            raise ValueError(f"the cache is for texts of {self.max_len} positions, got {end}")
+        if self.keys is not None and self.values is not None:
+            k, v = torch.cat([self.keys, k], dim=2), torch.cat([self.values, v], dim=2)
+        self.length = self.length + n_new
+        self.keys, self.values = self._last(k), self._last(v)
+        if k.size(2) > self.window:  # a view would hold on to all of a long prompt
+            self.keys, self.values = self.keys.clone(), self.values.clone()
+        return k, v
+
+    def select(self, rows: Rows) -> None:
+        """Keeps these rows of the batch, in this order."""
+        if self.keys is not None and self.values is not None:
+            self.keys, self.values = (x.index_select(0, rows) for x in (self.keys, self.values))
+            if isinstance(self.length, Tensor) and len(rows):  # the longest may have left
+                self.length = self.length.index_select(0, rows)
+                self.keys, self.values = self._last(self.keys), self._last(self.values)
+
+    def _last(self, x: Tensor) -> Tensor:
+        """What a next position sees of the longest row."""
+        n = min(self.longest, self.window - 1)
+        return x.narrow(2, x.size(2) - n, n)
+
+    def _joined(self, rooms: Sequence[Tensor], ends: Sequence[int]) -> Tensor:
+        widest = max(room.size(2) for room in rooms)
+        return torch.cat([F.pad(room, (0, 0, widest - room.size(2), 0)) for room in rooms])
 
 
 class MemoryCache:
@@ -146,7 +236,7 @@ class LayerCache:
         return cache
 
     @property
-    def length(self) -> int:
+    def length(self) -> Length:
         """The number of positions read so far."""
         return self.self_attention.length
 
@@ -167,7 +257,7 @@ class Caches:
         self.caches = caches
 
     @property
-    def length(self) -> int:
+    def length(self) -> Length:
         """The number of positions written so far."""
         return self.caches[0].length
 
@@ -175,11 +265,22 @@ class Caches:
         """The position of the next token of each text: padding is not counted."""
         return self.length - self.n_padding
 
-    def mask(self) -> Bool[Tensor, "B 1 1 S"] | None:
-        """What the next token may attend to, itself included; None: all before it."""
+    def mask(self, window: int | None = None) -> Bool[Tensor, "B 1 1 S"] | None:
+        """What the next token may attend to, itself included; None: all before it.
+
+        With a ``window``, of what a :class:`WindowCache` has.
+        """
+        length = self.length
+        if isinstance(length, Tensor):  # of each text
+            places = torch.arange(int(length.max()) + 1, device=length.device)
+            if window is not None:  # there they stand on the right, and so many before the new one
+                places = places[:window].flip(0)
+            return noted((places <= length)[:, None, None], "keyed")
         if self.words is None:
             return None
-        return noted(self.words.narrow(-1, 0, self.length + 1), "keyed")
+        end = length + 1
+        start = 0 if window is None else max(0, end - window)
+        return noted(self.words.narrow(-1, start, end - start), "keyed")
 
     def select(self, rows: Rows) -> None:
         """Keeps these rows, in this order; one may be named more than once."""

@@ -72,7 +72,8 @@ class LayerConfig:
                 raise ValueError(f"{name} must be at most {_MOST_LAYERS:,}, got {n_layers}")
         # at least: two matrices of attention and two of the network in each layer, and embeddings
         n_layers = sum(stacks.values()) or 1
-        n = self.d_model * (2 * n_layers * (self.d_model + self.d_ff) + n_embeddings)
+        n_wide = self.n_heads * self.d_k + self.d_ff
+        n = self.d_model * (2 * n_layers * n_wide + n_embeddings)
         if n > _MOST_PARAMETERS:
             sizes = f"d_model {self.d_model}, d_ff {self.d_ff}, {n_layers} layers"
             wanted = f"a model must have at most {_MOST_PARAMETERS:,} parameters"

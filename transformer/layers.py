@@ -14,7 +14,7 @@ from transformer.fused import fused_dropout
 
 NormOrder = Literal["post", "pre"]
 NormKind = Literal["layer", "rms"]
-FeedForwardKind = Literal["relu", "gelu", "gelu_tanh", "swiglu"]
+FeedForwardKind = Literal["relu", "gelu", "gelu_tanh", "swiglu", "geglu_tanh"]
 Activation = Callable[[Tensor], Tensor]
 
 
@@ -83,19 +83,23 @@ class GatedFeedForward(nn.Module):
     """SwiGLU: (silu(x W_1) ⊙ x W_3) W_2 for each token, silu(z) = z / (1 + e⁻ᶻ).
 
     Shazeer (2020), Eq. 6; chapter 15. W_1 makes the gates, W_3 what goes through them. Three
-    matrices are as many parameters as chapter 7's two with a ``d_ff`` of two thirds.
+    matrices are as many parameters as chapter 7's two with a ``d_ff`` of two thirds. Another
+    ``activation`` may stand in the place of silu, such as GELU in Gemma 3's GeGLU.
     """
 
-    def __init__(self, d_model: int, d_ff: int, *, bias: bool = False):
+    def __init__(
+        self, d_model: int, d_ff: int, *, activation: Activation = F.silu, bias: bool = False
+    ):
         super().__init__()
         check_positive(d_model=d_model, d_ff=d_ff)
         self.W_1 = nn.Linear(d_model, d_ff, bias=bias)
         self.W_3 = nn.Linear(d_model, d_ff, bias=bias)
         self.W_2 = nn.Linear(d_ff, d_model, bias=bias)
+        self.activation = activation
 
     def forward(self, x: Float[Tensor, "*batch d_model"]) -> Float[Tensor, "*batch d_model"]:
         check_width(x, self.W_1.in_features, name="x")
-        return self.W_2(F.silu(self.W_1(x)) * self.W_3(x))
+        return self.W_2(self.activation(self.W_1(x)) * self.W_3(x))
 
 
 # The words of a configuration, and what they stand for.
@@ -105,12 +109,14 @@ ACTIVATIONS: Mapping[FeedForwardKind, Activation] = {
     "gelu": F.gelu,  # x Φ(x), exactly
     "gelu_tanh": partial(F.gelu, approximate="tanh"),  # GPT-2's
     "swiglu": F.silu,
+    "geglu_tanh": partial(F.gelu, approximate="tanh"),
 }
 FEED_FORWARDS: Mapping[FeedForwardKind, Callable[..., nn.Module]] = {
     "relu": FeedForward,
     "gelu": partial(FeedForward, activation=ACTIVATIONS["gelu"]),
     "gelu_tanh": partial(FeedForward, activation=ACTIVATIONS["gelu_tanh"]),
     "swiglu": GatedFeedForward,
+    "geglu_tanh": partial(GatedFeedForward, activation=ACTIVATIONS["geglu_tanh"]),
 }
 
 

@@ -73,15 +73,23 @@ def checked_padding_mask(
     return noted(mask, "right") if words_first and first_is_word else mask
 
 
-def decoder_mask(words: Bool[Tensor, "B 1 1 T"]) -> Bool[Tensor, "*#B T T"]:
+def decoder_mask(
+    words: Bool[Tensor, "B 1 1 T"], window: int | None = None
+) -> Bool[Tensor, "*#B T T"]:
     """A word at t may attend to the words among 0 … t, padding to all of them.
 
+    With a ``window`` only the last so many positions are seen, t itself counted (chapter 16).
     What padding attends to is never read. It might as well be nothing, but so no query is without
     a key; and where padding is on the right, this is the causal mask alone.
     """
-    earlier = causal_mask(words.size(-1), device=words.device)
+    T = words.size(-1)
+    earlier = causal_mask(T, device=words.device)
+    if window is not None and window < T:
+        earlier = noted(earlier.triu(1 - window), "keyed")
+    else:
+        earlier = noted(earlier, "causal")
     if note_of(words) in ("full", "right"):
-        return noted(earlier, "causal")
+        return earlier
     return noted((words | ~words.mT) & earlier, "keyed")  # (B, 1, T, T)
 
 

@@ -23,9 +23,9 @@ from torch import Tensor, nn
 
 from transformer.attention import attention_weights, masked_softmax
 from transformer.cache import AttentionCache, MemoryCache
-from transformer.checks import check_heads, check_mask, shape_text
+from transformer.checks import check_heads, check_mask, check_positive, shape_text
 from transformer.fused import fused_heads
-from transformer.positional import Positions
+from transformer.positional import Positions, Turned
 
 Queries = Float[Tensor, "B h T d_k"]
 Keys = Float[Tensor, "B n_key_heads S d_k"]  # and values: d_v = d_k
@@ -35,8 +35,8 @@ class MultiHeadAttention(nn.Module):
     """Concat(head_1, …, head_h) W^O, where head_i = attention(Q W_i^Q, K W_i^K, V W_i^V).
 
     Vaswani et al. (2017), section 3.2.2; chapter 5. W_q holds the W_i^Q of all heads side by side,
-    d_k = d_v = d_model / n_heads columns each; W_k and W_v likewise. ``positions`` may turn queries
-    and keys, and bias their scores (chapter 6).
+    d_k = d_v columns each, d_model / n_heads unless ``d_k`` says otherwise; W_k and W_v likewise.
+    ``positions`` may turn queries and keys, and bias their scores (chapter 6).
 
     With ``n_key_heads`` there are fewer heads of keys and values, which groups of heads share:
     Ainslie et al. (2023), section 2.2; chapter 15. Query head i reads the keys of head
@@ -53,18 +53,21 @@ class MultiHeadAttention(nn.Module):
         n_heads: int,
         *,
         n_key_heads: int | None = None,
+        d_k: int | None = None,
         bias: bool = True,
         positions: Positions | None = None,
     ):
         super().__init__()
         check_heads(d_model, n_heads, n_key_heads)
-        self.d_model, self.n_heads, self.d_k = d_model, n_heads, d_model // n_heads
+        d_k = d_model // n_heads if d_k is None else d_k
+        check_positive(d_k=d_k)
+        self.d_model, self.n_heads, self.d_k = d_model, n_heads, d_k
         self.n_key_heads = n_heads if n_key_heads is None else n_key_heads
-        d_keys = self.n_key_heads * self.d_k  # d_model, unless heads share their keys
-        self.W_q = nn.Linear(d_model, d_model, bias=bias)
+        d_queries, d_keys = n_heads * d_k, self.n_key_heads * d_k  # most often both are d_model
+        self.W_q = nn.Linear(d_model, d_queries, bias=bias)
         self.W_k = nn.Linear(d_model, d_keys, bias=bias)
         self.W_v = nn.Linear(d_model, d_keys, bias=bias)
-        self.W_o = nn.Linear(d_model, d_model, bias=bias)
+        self.W_o = nn.Linear(d_queries, d_model, bias=bias)
         self.positions = positions or Positions()
         self.record: Callable[[Tensor], None] | None = None  # set by record_attention
 
@@ -84,7 +87,8 @@ class MultiHeadAttention(nn.Module):
         """
         if cache is None:
             self._check(query, key, value, mask)
-        start = 0 if cache is None else cache.length  # where the first of the new positions stands
+        # where the first of the new positions stands, or that of each row
+        start = 0 if cache is None else cache.length
         q = self.queries(query, start)
         if isinstance(cache, MemoryCache) and cache.kept is not None:
             k, v = cache.kept  # a memory never changes: its keys and values are made once
@@ -96,7 +100,7 @@ class MultiHeadAttention(nn.Module):
         bias = self.positions.bias(q.size(2), k.size(2))
         return self.W_o(self.merge(self.attend(q, k, v, mask, bias)))
 
-    def queries(self, query: Float[Tensor, "B T d_model"], start: int = 0) -> Queries:
+    def queries(self, query: Float[Tensor, "B T d_model"], start: Turned = 0) -> Queries:
         """The queries of all heads; the first stands at position ``start``."""
         # one product with W_q makes the queries of all heads; then the heads are cut apart
         return self.positions.turn(self.split(self.W_q(query)), start)
@@ -105,7 +109,7 @@ class MultiHeadAttention(nn.Module):
         self,
         key: Float[Tensor, "B S d_model"],
         value: Float[Tensor, "B S d_model"],
-        start: int = 0,
+        start: Turned = 0,
     ) -> tuple[Keys, Keys]:
         """The keys and values of all heads; the first stands at position ``start``."""
         # Only keys are turned: positions decide where to look, not what is found there.
@@ -138,9 +142,9 @@ class MultiHeadAttention(nn.Module):
         # the heads change places with the positions, for a head is to see all positions at once.
         return x.unflatten(-1, (-1, self.d_k)).transpose(1, 2)  # (B, h, T, d_k)
 
-    def merge(self, x: Queries) -> Float[Tensor, "B T d_model"]:
+    def merge(self, x: Queries) -> Float[Tensor, "B T columns"]:
         """Lays the heads side by side again."""
-        return x.transpose(1, 2).flatten(-2)  # (B, T, d_model)
+        return x.transpose(1, 2).flatten(-2)  # (B, T, h · d_k)
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"record": None}  # a copy made while this one is watched is not

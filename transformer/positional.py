@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from transformer.checks import check_finite_and_positive, check_positive, check_width
 
 Start = int | Int[Tensor, "B T"]  # where the first token stands, or each of them
+Turned = Start | Int[Tensor, "B 1"] | Int[Tensor, ""]  # or the first of each text; or a tensor
 
 
 def sinusoidal_encoding(length: int, d_model: int) -> Float[Tensor, "{length} {d_model}"]:
@@ -53,10 +54,12 @@ class Positions(nn.Module):
         """
         return x
 
-    def turn(
-        self, x: Float[Tensor, "B h T d_k"], start: int | Int[Tensor, ""] = 0
-    ) -> Float[Tensor, "B h T d_k"]:
-        """Queries or keys of tokens at positions ``start``, ``start`` + 1, …"""
+    def turn(self, x: Float[Tensor, "B h T d_k"], start: Turned = 0) -> Float[Tensor, "B h T d_k"]:
+        """Queries or keys of tokens at positions ``start``, ``start`` + 1, …
+
+        A tensor (B, 1) says of each text where its first token stands, (B, T) of each token: texts
+        of different lengths that are decoded together (chapter 17).
+        """
         return x
 
     def bias(self, T: int, S: int) -> Float[Tensor, "h T S"] | None:
@@ -135,12 +138,15 @@ class RotaryPositions(Positions):
     ) -> Positions:
         return cls(max_len, d_k, theta=theta)
 
-    def turn(
-        self, x: Float[Tensor, "B h T d_k"], start: int | Int[Tensor, ""] = 0
-    ) -> Float[Tensor, "B h T d_k"]:
-        """Turns by positions ``start``, ``start`` + 1, … ValueError past ``max_len``."""
+    def turn(self, x: Float[Tensor, "B h T d_k"], start: Turned = 0) -> Float[Tensor, "B h T d_k"]:
+        """Turns by positions ``start``, ``start`` + 1, … ValueError past ``max_len``.
+
+        Places in a tensor are not looked at: see :meth:`AddedPositions.embed`.
+        """
         check_width(x, self.cos.size(1), name="x")
-        cos, sin = (_rows(table, start, x.size(2)).to(x.dtype) for table in (self.cos, self.sin))
+        # (T, d_k) or, of each text, (B, T, d_k): the same for all of its heads
+        rows = (_rows(table, start, x.size(2)) for table in (self.cos, self.sin))
+        cos, sin = (row.unsqueeze(-3).to(x.dtype) for row in rows)
         turned = torch.stack([-x[..., 1::2], x[..., 0::2]], dim=-1).flatten(-2)  # by 90°
         return x * cos + turned * sin
 
@@ -162,6 +168,8 @@ def _angles(length: int, width: int, theta: float = 10_000.0) -> Float[Tensor, "
 
 def _rows(table: Tensor, start: int | Tensor, length: int) -> Tensor:
     if isinstance(start, Tensor):  # not looked at: see AddedPositions.embed
+        if start.dim() == 2 and start.size(1) == length:
+            return table[start]  # of each token
         return table[start + torch.arange(length, device=start.device)]
     if start < 0:
         raise ValueError(f"start must not be negative, got {start}")

@@ -13,6 +13,7 @@ from transformer.cache import (
     LayerCache,
     Memory,
     MemoryCache,
+    WindowCache,
     takes_cache,
 )
 from transformer.config import TransformerConfig
@@ -105,6 +106,74 @@ def test_a_cache_refuses_more_than_it_has_room_for():
         attend(x[:, :3], x[:, :3], x[:, :3], cache=KeyValueCache(2))
 
 
+WINDOWS = pytest.mark.parametrize("window", [1, 2, 4, S, S + 2])
+
+
+@POSITIONED
+@PIECES
+@WINDOWS
+def test_a_cache_with_a_window_keeps_what_the_next_position_sees_and_no_more(make, pieces, window):
+    attend, cache = module(positions=make()), WindowCache(S, window)
+    (x,) = vectors(S)
+    seen = causal_mask(S) & ~causal_mask(S).tril(-window)
+    whole, rows, end = attend(x, x, x, seen), [], 0
+    for part in x.split(list(pieces), dim=1):
+        start, end = max(0, end + 1 - window), end + part.size(1)
+        mask = seen[end - part.size(1) : end, start:end]
+        rows.append(attend(part, part, part, mask, cache=cache))
+        assert cache.length == end
+        for kept in (cache.keys, cache.values):
+            assert kept.shape == (B, H, min(end, window - 1), D // H)
+            assert kept.untyped_storage().nbytes() <= B * min(end, window) * D * 8
+    assert_close(torch.cat(rows, dim=1), whole, rtol=0, atol=1e-12)
+
+
+@POSITIONED
+@WINDOWS
+def test_in_a_window_one_position_at_a_time_needs_no_mask(make, window):
+    attend, cache = module(positions=make()), WindowCache(S, window)
+    (x,) = vectors(S)
+    rows = torch.tensor([2, 0, 2])
+    found = [attend(y, y, y, cache=cache)[rows] for y in x[:, :4].split(1, dim=1)]
+    cache.select(rows)
+    found += [attend(y, y, y, cache=cache) for y in x[rows, 4:].split(1, dim=1)]
+    seen = causal_mask(S) & ~causal_mask(S).tril(-window)
+    assert_close(torch.cat(found, dim=1), attend(x, x, x, seen)[rows], rtol=0, atol=1e-12)
+
+
+def test_a_cache_with_a_window_is_for_texts_of_a_length_too():
+    attend, cache = module(), WindowCache(4, 2)
+    (x,) = vectors(S)
+    attend(x[:, :3], x[:, :3], x[:, :3], cache=cache)
+    with pytest.raises(ValueError, match="the cache is for texts of 4 positions, got 5"):
+        attend(x[:, 3:5], x[:, 3:5], x[:, 3:5], cache=cache)
+    assert cache.length == 3
+
+
+@WINDOWS
+def test_in_windows_rows_that_joined_end_on_the_right(window):
+    (x,) = vectors(S)
+    attend, seen = module(), causal_mask(S) & ~causal_mask(S).tril(-window)
+    whole = attend(x, x, x, seen)
+    caches = [WindowCache(S, window) for _ in range(3)]
+    for i, (cache, n) in enumerate(zip(caches, (3, 1, 5), strict=True)):
+        attend(*[x[i : i + 1, :n]] * 3, seen[:n, :n], cache=cache)
+    joined, inside = caches[0], [0, 1, 2]
+    for cache in caches[1:]:
+        joined.join(cache)
+    state = Caches([joined])
+    for rows in ([0, 1, 2], [2, 1], [1], []):  # the longest leaves, too, and the last
+        state.select(torch.tensor(rows, dtype=torch.long))
+        inside = [inside[row] for row in rows]
+        if rows:
+            t = joined.length[:, 0]
+            new = x[inside, t][:, None]
+            found = attend(new, new, new, state.mask(window), cache=joined)
+            assert_close(found[:, 0], whole[inside, t], rtol=0, atol=1e-12)
+            assert joined.keys.size(2) == min(t.max() + 1, window - 1)
+    assert len(joined.keys) == 0
+
+
 def test_a_memory_is_projected_once():
     attend, cache, calls = module(), MemoryCache(), []
     for linear in (attend.W_k, attend.W_v):
@@ -130,7 +199,7 @@ def test_rows_of_a_memory_cache_can_be_selected():
 
 def test_selecting_from_what_is_still_empty_does_nothing():
     rows = torch.tensor([0, 0])
-    for cache in (KeyValueCache(3), MemoryCache()):
+    for cache in (KeyValueCache(3), WindowCache(3, 2), MemoryCache()):
         cache.select(rows)
         assert cache.length == 0
     layer = LayerCache(3)

@@ -10,9 +10,10 @@ from tests.package.test_cached_decoding import ENDS, VARIANTS, Slopes, written
 from tests.package.test_decoder_only import CONFIGS, prompts
 from tests.package.test_decoder_only import model as decoder_only
 from tests.package.test_decoding import Chain
-from tests.package.test_model import SRC
+from tests.package.test_model import SRC, shaken
 from tools.chapters import ROOT
 from transformer.decoding import compiled, greedy_decode
+from transformer.family import DecoderOnly
 from transformer.positional import POSITIONS
 
 pytestmark = pytest.mark.usefixtures("unchecked")
@@ -61,6 +62,15 @@ def test_prompts_are_gone_on_from(kind):
         same(made, src, bos_id=1, eos_id=2, max_len=6)
 
 
+@pytest.mark.parametrize("window", [1, 2, 7, 10, 11, 100])
+def test_windows_narrow_and_wide(window):
+    torch.manual_seed(0)
+    config = CONFIGS["windows"].replace(window=window, tie_embeddings=False)
+    made = shaken(DecoderOnly(config))
+    same(made, prompts()[:, :0], bos_id=1, eos_id=2, max_len=6)
+    assert len(same(made, prompts(), bos_id=1, eos_id=2, max_len=6).unique()) > 3
+
+
 # what PyTorch makes of the one graph on this processor is PyTorch's, and a minute of a compiler
 COMPILE = """
 import functools, torch
@@ -70,10 +80,12 @@ from transformer.family import DecoderOnly, FamilyConfig
 torch.manual_seed(0)
 src = torch.randint(3, 30, (3, 5))
 src[1, :2] = 0
+kinds = ["sliding_attention", "full_attention"]
 sizes = {"d_model": 16, "n_heads": 4, "d_ff": 32, "max_len": 20, "dropout": 0.0}
 for model in (
     Transformer(TransformerConfig.tiny(30, 30, **sizes)),
     DecoderOnly(FamilyConfig.modern(30, n_layers=2, **sizes)),
+    DecoderOnly(FamilyConfig.modern(30, n_layers=2, window=4, layer_types=kinds, **sizes)),
 ):
     for max_len in (4, 9):
         ends = {"bos_id": 1, "eos_id": 2, "max_len": max_len}

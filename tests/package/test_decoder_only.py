@@ -17,12 +17,20 @@ from transformer.training import evaluate_loss, fit, smoothed_cross_entropy, war
 from transformer.training.objective import count_labels
 from transformer.training.protocol import Trainable
 
+WINDOW, FULL = "sliding_attention", "full_attention"
 ENDS = {"eos_id": 2, "max_len": 6}
 SIZES = {"d_model": 16, "n_heads": 4, "n_layers": 2, "d_ff": 24, "max_len": 20, "dropout": 0.0}
 CONFIGS = {
     "gpt2": FamilyConfig.gpt2(11, **SIZES),
     "modern": FamilyConfig.modern(11, n_key_heads=2, **SIZES),
     "paper": FamilyConfig(11, position="sinusoidal", norm="post", feed_forward="relu", **SIZES),
+    "windows": FamilyConfig.modern(11, window=3, tie_embeddings=False, **SIZES),
+    "gemma3": FamilyConfig.modern(
+        11,
+        **SIZES | {"n_key_heads": 2, "feed_forward": "geglu_tanh"},
+        **{"window": 2, "layer_types": [WINDOW, FULL], "local_rope_theta": 50.0},
+        **{"head_dim": 6, "qk_norm": True, "sandwich_norm": True, "scale_embeddings": True},
+    ),
     "without": FamilyConfig(11, position="none", bias=False, tie_embeddings=False, **SIZES),
 }
 KINDS = pytest.mark.parametrize("kind", CONFIGS)
@@ -218,6 +226,10 @@ def test_maps_of_every_attention(kind):
         assert weights.shape == (2, 4, 5, 5)
         assert (weights.triu(1) == 0).all()
         assert (weights[1, :, 2:, :2] == 0).all()
+    for weights, window in zip(maps.values(), made.config.windows, strict=True):
+        out_of_sight = weights[0].tril(-5 if window is None else -window)
+        assert (out_of_sight == 0).all()
+        assert (weights[0].tril(-4 if window is None else 1 - window) != out_of_sight).any()
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -280,3 +292,51 @@ def test_prompts_padded_on_the_right_are_refused():
         with pytest.raises(ValueError, match=message):
             greedy_decode(made, right, bos_id=1, eos_id=2, max_len=2, use_cache=use_cache)
     made(right)  # to read a text is another matter
+
+
+@KINDS
+def test_texts_that_join_and_leave_go_on_as_each_does_alone(kind):
+    made, g = model(kind).double(), torch.Generator().manual_seed(2)
+    texts = [torch.randint(3, 11, (1, n), generator=g) for n in (9, 6, 14, 8)]
+    whole = [made(text)[0] for text in texts]
+    read = [3, 1, 7, 2]  # of each the prompt; the rest comes in steps
+    state, inside = made.start_decoding(texts[0][:, : read[0]], max_len=6), [0]
+
+    def step():
+        """A word more of each text that is inside."""
+        words = torch.cat([texts[i][0, read[i]][None] for i in inside])
+        logits = made.decode_next(words, state)
+        for i, row in zip(inside, logits, strict=True):
+            assert_close(row, whole[i][read[i]], rtol=0, atol=1e-12)
+            read[i] += 1
+
+    def join(i, room):
+        state.join(made.start_decoding(texts[i][:, : read[i]], max_len=room))
+        inside.append(i)
+
+    with torch.no_grad():
+        step()
+        join(1, 5)
+        step()
+        join(2, 7)  # longer than all, in a larger room
+        step()
+        state.select(torch.tensor([2, 1]))  # the first leaves, the others change places
+        inside[:] = [2, 1]
+        step()
+        join(3, 6)
+        step()
+        state.select(torch.tensor([1, 2]))  # the longest leaves
+        inside[:] = [1, 3]
+        step()
+    assert read == [6, 6, 10, 4]
+    assert state.length.tolist() == [[6], [4]]
+
+
+def test_only_prompts_without_padding_that_were_read_can_join():
+    made = model("modern")
+    read, padded = (made.start_decoding(p, max_len=3) for p in (prompts()[:1], prompts()))
+    with pytest.raises(ValueError, match="without padding"):
+        read.join(padded)
+    nothing = made.start_decoding(torch.empty(1, 0, dtype=torch.long), max_len=3)
+    with pytest.raises(ValueError, match="must hold a position or more, got none"):
+        read.join(nothing)

@@ -14,6 +14,7 @@ from transformer.family.encoder_only import Pooler
 from transformer.family.masking import MaskedBatch, mask_words
 from transformer.layers import (
     FEED_FORWARDS,
+    NORMS,
     FeedForward,
     GatedFeedForward,
     LayerNorm,
@@ -26,6 +27,7 @@ from transformer.positional import RotaryPositions
 from transformer.training import evaluate_loss, fit, warmup_schedule
 from transformer.training.protocol import Trainable, TrainingBatch
 
+WINDOW, FULL = "sliding_attention", "full_attention"
 D, FF, H = 12, 20, 6
 SIZES = {"d_model": D, "n_heads": H, "n_layers": 2, "d_ff": FF, "max_len": 16}
 BERT = FamilyConfig.bert(23, **SIZES, dropout=0.0)
@@ -60,11 +62,14 @@ def test_feed_forward_networks_by_hand():
         made = shaken(FEED_FORWARDS[word](D, FF))
         hidden = wanted(x @ made.W_1.weight.T + made.W_1.bias)
         assert_close(made(x), hidden @ made.W_2.weight.T + made.W_2.bias)
-    assert [*ACTIVATIONS_BY_HAND, "swiglu"] == list(FEED_FORWARDS)
+    assert [*ACTIVATIONS_BY_HAND, "swiglu", "geglu_tanh"] == list(FEED_FORWARDS)
     assert FEED_FORWARDS["swiglu"] is GatedFeedForward
     gated = shaken(GatedFeedForward(D, FF))
     gate, up = x @ gated.W_1.weight.T, x @ gated.W_3.weight.T
     assert_close(gated(x), (gate / (1 + (-gate).exp()) * up) @ gated.W_2.weight.T)
+    other = shaken(FEED_FORWARDS["geglu_tanh"](D, FF))
+    other.load_state_dict(gated.state_dict())
+    assert_close(other(x), (tanh_phi(gate) * up) @ gated.W_2.weight.T)
     assert not [name for name, _ in gated.named_parameters() if "bias" in name]
     assert len(list(FeedForward(D, FF, bias=False).parameters())) == 2
 
@@ -126,6 +131,7 @@ def test_rotation_with_another_base(theta):
     ("make", "error"),
     [
         (lambda: MultiHeadAttention(12, 6, n_key_heads=4), "of n_key_heads, got 6 and 4"),
+        (lambda: MultiHeadAttention(12, 6, d_k=0), "d_k must be positive, got 0"),
         (lambda: MultiHeadAttention(12, 6, n_key_heads=0), "n_key_heads must be positive, got 0"),
         (
             lambda: Residual(12, kind="batch"),
@@ -144,6 +150,14 @@ def test_parts_refuse(make, error):
         make()
 
 
+def gemma3(**sizes):
+    return FamilyConfig(
+        262_144, n_heads=4, n_key_heads=1, head_dim=256, norm_kind="rms", position="rotary",
+        feed_forward="geglu_tanh", bias=False, max_len=32_768, window=512, qk_norm=True,
+        sandwich_norm=True, scale_embeddings=True, **sizes,
+    )  # fmt: skip
+
+
 # Parameters, as counted by those who publish them.
 PUBLISHED = [
     (DecoderOnly, FamilyConfig.gpt2(), 124_439_808),
@@ -154,6 +168,16 @@ PUBLISHED = [
     ),
     (EncoderOnly, FamilyConfig.bert(), 109_514_298),
     (DecoderOnly, FamilyConfig.modern(), 134_515_008),
+    (
+        DecoderOnly,
+        FamilyConfig.modern(
+            32_000, d_model=4096, n_heads=32, n_key_heads=8, n_layers=32, d_ff=14_336,
+            tie_embeddings=False, max_len=32_768, window=4096,
+        ),
+        7_241_732_096,
+    ),
+    (DecoderOnly, gemma3(d_model=640, n_layers=18, d_ff=2048), 268_098_176),
+    (DecoderOnly, gemma3(d_model=1152, n_layers=26, d_ff=6912), 999_885_952),
     (
         DecoderOnly,
         FamilyConfig.modern(
@@ -198,6 +222,17 @@ def test_a_configuration_in_other_sizes():
         ({"dropout": 1.0}, r"dropout must be at least 0 and below 1, got 1\.0"),
         ({"pad_id": 23}, "pad_id must be an id of both vocabularies, got 23"),
         ({"n_token_types": -1}, "n_token_types must be 0 or more, got -1"),
+        ({"window": 0}, "window must be positive, got 0"),
+        ({"window": -3}, "window must be positive, got -3"),
+        ({"window": 3, "layer_types": (FULL,)}, "layer_types must have .* n_layers = 2, got 1"),
+        ({"window": 3, "layer_types": ()}, "layer_types must have .* n_layers = 2, got 0"),
+        ({"layer_types": (FULL, "full")}, "layer_types must be one of .*, got 'full'"),
+        ({"layer_types": (FULL, WINDOW)}, "window must be a number .*, got None"),
+        ({"local_rope_theta": 0.0}, r"local_rope_theta must be positive and finite, got 0\.0"),
+        ({"head_dim": 0}, "head_dim must be positive, got 0"),
+        ({"head_dim": 10**11}, "must have at most 1,000,000,000,000 parameters, got"),
+        ({"head_dim": 3, "position": "rotary"}, "d_k must be even, to be turned in pairs, got 3"),
+        ({"sandwich_norm": True, "norm": "post"}, "norm must be 'pre' with a .*, got 'post'"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")
@@ -206,7 +241,9 @@ def test_a_configuration_refuses(changes, error):
         FamilyConfig(23, **SIZES | changes)
 
 
-@pytest.mark.parametrize("name", ["bias", "tie_embeddings"])
+@pytest.mark.parametrize(
+    "name", ["bias", "tie_embeddings", "qk_norm", "sandwich_norm", "scale_embeddings"]
+)
 @pytest.mark.usefixtures("unchecked")
 def test_a_choice_is_true_or_false(name):
     with pytest.raises(TypeError, match=f"{name} must be a bool, got 'no'"):
@@ -220,6 +257,11 @@ CHOICES = {
     "position": ("rotary", 16 * D),
     "n_key_heads": (2, 2 * 2 * (D * D + D) * 2 // 3),
     "tie_embeddings": (False, -23 * D),
+    "head_dim": (5, -2 * (4 * D + 3) * (H * 5 - D)),
+    "qk_norm": (True, -2 * 4 * 2),
+    "sandwich_norm": (True, -2 * 2 * (2 * D)),
+    "scale_embeddings": (True, 0),
+    "window": (3, 0),
 }
 
 
@@ -232,6 +274,8 @@ def test_each_choice_changes_what_it_names_and_no_more(name):
         sum(p.numel() for p in DecoderOnly(config).parameters()) for config in (base, changed)
     )
     assert before - after == saved
+    logits = [shaken(DecoderOnly(config))(texts()) for config in (base, changed)]
+    assert not torch.allclose(*logits)
     sizes = [p.numel() for p in DecoderOnly(base.replace(norm="post")).parameters()]
     assert sum(sizes) == before  # the last norm becomes the embeddings'
 
@@ -253,11 +297,79 @@ def test_pre_and_post_are_where_they_should_be():
     assert not isinstance(pre.norm, nn.Identity)
 
 
+@pytest.mark.parametrize("kind", ["layer", "rms"])
+def test_a_sandwich_has_a_norm_on_either_side(kind):
+    x, c = numbers(1, 4, D), FamilyConfig(23, **SIZES, norm_kind=kind, norm_eps=0.5, dropout=0.4)
+    block = shaken(DecoderOnly(c.replace(sandwich_norm=True))).eval().blocks[0]
+    one, two = block.residual_1, block.residual_2
+    norms = one.norm, one.norm_after, two.norm, two.norm_after
+    assert {(type(norm), norm.eps) for norm in norms} == {(NORMS[kind], 0.5)}
+    middle = x + one.norm_after(block.self_attention(*[one.norm(x)] * 3))
+    wanted = middle + two.norm_after(block.feed_forward(two.norm(middle)))
+    assert_close(block(x), wanted)
+    dropped = block.train()(x) - middle
+    assert (dropped != wanted - middle).any()
+
+
+@pytest.mark.parametrize("n_key_heads", [None, 2])
+def test_queries_and_keys_are_normalised_in_each_head_before_they_are_turned(n_key_heads):
+    c = FamilyConfig.modern(23, **SIZES, n_key_heads=n_key_heads, qk_norm=True, norm_eps=0.5)
+    attend, x = shaken(DecoderOnly(c)).blocks[1].self_attention, numbers(2, 5, D)
+    turn = RotaryPositions(16, 2).double().turn
+
+    def normed(linear, norm):
+        heads = linear(x).unflatten(-1, (-1, 2)).transpose(1, 2)
+        rms = (heads.square().mean(-1, keepdim=True) + 0.5).sqrt()
+        return turn(heads / rms * norm.weight, 3)
+
+    k, v = attend.project(x, x, 3)
+    assert_close(attend.queries(x, 3), normed(attend.W_q, attend.q_norm))
+    assert_close(k, normed(attend.W_k, attend.k_norm))
+    assert_close(v, attend.W_v(x).unflatten(-1, (-1, 2)).transpose(1, 2))
+
+
+def test_layers_with_a_window_have_their_own_base():
+    kinds = [WINDOW, FULL]
+    c = FamilyConfig.modern(
+        23, **SIZES | {"n_heads": 1}, window=3, layer_types=kinds, rope_theta=9.0
+    )
+    assert (c.windows, c.layer_types) == ((3, None), (WINDOW, FULL))
+    assert c == c.replace(layer_types=(WINDOW, FULL))
+    assert c.replace(layer_types=None).windows == (3, 3)
+    assert c.replace(layer_types=None, window=None).windows == (None, None)
+
+    def angles(config):
+        return [block.self_attention.positions.cos for block in DecoderOnly(config).blocks]
+
+    wanted = [RotaryPositions(16, D, theta=theta).cos for theta in (5.0, 9.0)]
+    assert_close(angles(c.replace(local_rope_theta=5.0)), wanted)
+    assert_close(angles(c), [wanted[1]] * 2)
+
+
+def test_a_window_hides_what_is_before_it():
+    c = FamilyConfig(23, **SIZES, window=3, layer_types=[WINDOW, WINDOW])
+    model, tokens = shaken(DecoderOnly(c)), texts()[:1]
+    changed = tokens.clone()
+    changed[0, 1] = 4 + (changed[0, 1] - 3) % 18
+    moved = (model(changed) != model(tokens)).any(dim=-1)[0]
+    assert moved.tolist() == [1 <= t <= 1 + 2 * (3 - 1) for t in range(9)]  # two layers further
+    model = shaken(DecoderOnly(c.replace(layer_types=[WINDOW, FULL])))
+    moved = (model(changed) != model(tokens)).any(dim=-1)[0]
+    assert moved.tolist() == [t >= 1 for t in range(9)]
+
+
+def test_an_encoder_has_no_window():
+    with pytest.raises(ValueError, match="window must be None in an encoder, got 3"):
+        EncoderOnly(BERT.replace(window=3))
+
+
 def test_sinusoidal_positions_stand_beside_scaled_embeddings_as_in_chapter_8():
     model = DecoderOnly(FamilyConfig(23, **SIZES, position="sinusoidal"))
     tokens, e = texts(), model.embedding
     wanted = e.tokens.weight[tokens] * math.sqrt(D) + e.positions.table[:9]
     assert_close(e(tokens), wanted)
+    scaled = DecoderOnly(FamilyConfig.modern(23, **SIZES, scale_embeddings=True)).embedding
+    assert_close(scaled(tokens), scaled.tokens.weight[tokens] * math.sqrt(D))
 
 
 def test_embeddings_drop_out_after_their_norm():
@@ -274,8 +386,8 @@ def test_embeddings_drop_out_after_their_norm():
 def test_the_head_has_the_activation_of_the_networks(word):
     model = shaken(EncoderOnly(BERT.replace(feed_forward=word)))
     head, vectors = model.head, model.encode(texts())
-    silu = {"swiglu": lambda z: z / (1 + (-z).exp())}
-    wanted = (ACTIVATIONS_BY_HAND | silu)[word](vectors @ head.W.weight.T + head.W.bias)
+    gates = {"swiglu": lambda z: z / (1 + (-z).exp()), "geglu_tanh": tanh_phi}
+    wanted = (ACTIVATIONS_BY_HAND | gates)[word](vectors @ head.W.weight.T + head.W.bias)
     assert_close(head(vectors), head.output(head.norm(wanted)))
 
 

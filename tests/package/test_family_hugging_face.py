@@ -1,4 +1,4 @@
-"""Our parts with their weights compute what GPT-2, BERT and Llama of Hugging Face compute.
+"""Our parts with their weights compute what those of Hugging Face compute: GPT-2 to Gemma 3.
 
 Their models are made here, with random weights; nothing is downloaded.
 """
@@ -13,8 +13,15 @@ from torch.testing import assert_close
 
 from tests.package.test_model import shaken
 from transformer.decoding import greedy_decode
-from transformer.family.hugging_face import load_bert, load_gpt2, load_llama
+from transformer.family.hugging_face import (
+    load_bert,
+    load_gemma3,
+    load_gpt2,
+    load_llama,
+    load_mistral,
+)
 
+FULL, WINDOW = "full_attention", "sliding_attention"
 ENDS = {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
 # Sizes that all differ, an eps that shows, and in each row what the others have not.
 GPT2 = {
@@ -56,6 +63,46 @@ LLAMA = {
         **{"num_key_value_heads": 1, "intermediate_size": 7, "max_position_embeddings": 13},
         **{"attention_bias": True, "mlp_bias": True},
     },
+    "heads of another width": {
+        **{"hidden_size": 12, "num_hidden_layers": 2, "num_attention_heads": 3},
+        **{"head_dim": 6, "intermediate_size": 19, "max_position_embeddings": 15},
+    },
+}
+# Texts have nine words, and more where they are written on.
+MISTRAL = {
+    "windows": {
+        **{"hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 6},
+        **{"num_key_value_heads": 2, "intermediate_size": 20, "max_position_embeddings": 17},
+        **{"rms_norm_eps": 0.1, "sliding_window": 4},
+    },
+    "narrow windows, wide heads": {
+        **{"hidden_size": 12, "num_hidden_layers": 3, "num_attention_heads": 2},
+        **{"num_key_value_heads": 1, "intermediate_size": 19, "max_position_embeddings": 14},
+        **{"tie_word_embeddings": True, "head_dim": 10, "sliding_window": 2},
+        "rope_parameters": {"rope_theta": 50.0, "rope_type": "default"},
+    },
+    "without windows": {
+        **{"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 4},
+        **{"num_key_value_heads": 4, "intermediate_size": 7, "max_position_embeddings": 13},
+        "sliding_window": None,
+    },
+}
+GEMMA3 = {
+    "five of six": {
+        **{"hidden_size": 12, "num_hidden_layers": 7, "num_attention_heads": 2},
+        **{"num_key_value_heads": 1, "intermediate_size": 20, "max_position_embeddings": 17},
+        **{"head_dim": 8, "query_pre_attn_scalar": 5, "rms_norm_eps": 0.1, "sliding_window": 3},
+    },
+    "other bases and layers, untied": {
+        **{"hidden_size": 24, "num_hidden_layers": 3, "num_attention_heads": 6},
+        **{"num_key_value_heads": 2, "intermediate_size": 19, "max_position_embeddings": 14},
+        **{"head_dim": 4, "query_pre_attn_scalar": 4, "sliding_window": 4},
+        **{"tie_word_embeddings": False, "layer_types": [FULL, WINDOW, FULL]},
+        "rope_parameters": {
+            FULL: {"rope_theta": 50.0, "rope_type": "default"},
+            WINDOW: {"rope_theta": 7.0, "rope_type": "default"},
+        },
+    },
 }
 
 
@@ -84,6 +131,14 @@ def bert(hf, name="usual", make="BertForMaskedLM"):
 
 def llama(hf, name="grouped", seed=0):
     return real(hf.LlamaForCausalLM, hf.LlamaConfig, LLAMA[name], seed)
+
+
+def mistral(hf, name="windows", seed=0):
+    return real(hf.MistralForCausalLM, hf.MistralConfig, MISTRAL[name], seed)
+
+
+def gemma3(hf, name="five of six", seed=0):
+    return real(hf.Gemma3ForCausalLM, hf.Gemma3TextConfig, GEMMA3[name], seed)
 
 
 def texts(side="right"):
@@ -134,18 +189,25 @@ def test_bert_is_the_real_one(hf, name, make, side):
     assert_same(ours(tokens), theirs(tokens, attention_mask=tokens != 0)[0], tokens, 1e-12)
 
 
+TODAY = [
+    *((llama, load_llama, name) for name in LLAMA),
+    *((mistral, load_mistral, name) for name in MISTRAL),
+    *((gemma3, load_gemma3, name) for name in GEMMA3),
+]
+
+
 @pytest.mark.parametrize("side", ["right", "left"])
-@pytest.mark.parametrize("name", LLAMA)
-def test_llama_is_the_real_one(hf, name, side):
-    theirs, tokens = llama(hf, name), texts(side)
-    ours = load_llama(theirs.state_dict(), theirs.config.to_dict()).double()
+@pytest.mark.parametrize(("make", "load", "name"), TODAY, ids=[name for _, _, name in TODAY])
+def test_a_model_of_today_is_the_real_one(hf, make, load, name, side):
+    theirs, tokens = make(hf, name), texts(side)
+    ours = load(theirs.state_dict(), theirs.config.to_dict()).double()
     wanted = theirs(tokens, attention_mask=(tokens != 0).long()).logits
     # theirs turns and normalises in float32
-    assert_same(ours(tokens), wanted, tokens, 1e-6 * wanted.abs().max().item())
+    assert_same(ours(tokens), wanted, tokens, 5e-6 * wanted.abs().max().item())
     assert not ours.training
 
 
-CASES = [(gpt2, load_gpt2, name) for name in GPT2] + [(llama, load_llama, name) for name in LLAMA]
+CASES = [(gpt2, load_gpt2, name) for name in GPT2] + TODAY
 
 
 @pytest.mark.parametrize(("make", "load", "name"), CASES, ids=[name for _, _, name in CASES])
@@ -161,8 +223,12 @@ def test_greedy_decoding_is_their_generate(hf, make, load, name):
     assert len(wanted.unique()) > 2
 
 
-LOADERS = [(gpt2, load_gpt2), (bert, load_bert), (llama, load_llama)]
-of_each = pytest.mark.parametrize(("make", "load"), LOADERS, ids=["gpt2", "bert", "llama"])
+LOADERS = [
+    *((gpt2, load_gpt2), (bert, load_bert), (llama, load_llama)),
+    *((mistral, load_mistral), (gemma3, load_gemma3)),
+]
+NAMES = ["gpt2", "bert", "llama", "mistral", "gemma3"]
+of_each = pytest.mark.parametrize(("make", "load"), LOADERS, ids=NAMES)
 
 
 @of_each
@@ -226,6 +292,9 @@ MISSING = [
     (bert, load_bert, "cls.predictions.transform.LayerNorm.bias"),
     (llama, load_llama, "lm_head.weight"),
     (llama, load_llama, "model.layers.1.self_attn.k_proj.weight"),
+    (mistral, load_mistral, "model.layers.0.mlp.up_proj.weight"),
+    (gemma3, load_gemma3, "model.layers.6.self_attn.q_norm.weight"),
+    (gemma3, load_gemma3, "model.layers.2.post_feedforward_layernorm.weight"),
 ]
 
 
@@ -254,11 +323,25 @@ WRONG = [
     (bert, load_bert, {"is_decoder": True}, "is_decoder = False"),
     (bert, load_bert, {"tie_word_embeddings": False}, "tie_word_embeddings = True"),
     (llama, load_llama, {"hidden_act": "gelu"}, "hidden_act = 'silu' .* got 'gelu'"),
-    (llama, load_llama, {"head_dim": 8}, "head_dim = 4 for our parts, got 8"),
     (llama, load_llama, {"attention_bias": True}, "mlp_bias = True for our parts, got False"),
     (llama, load_llama, {"rope_parameters": {"rope_type": "llama3"}}, "'default' .* 'llama3'"),
     (llama, load_llama, {"rope_parameters": None, "rope_scaling": {"type": "yarn"}}, "got 'yarn'"),
     (llama, load_llama, {"rope_scaling": {"rope_type": "linear"}}, "got 'linear'"),  # and the other
+    (mistral, load_mistral, {"model_type": "ministral"}, "model_type 'mistral', got 'ministral'"),
+    (mistral, load_mistral, {"hidden_act": "gelu"}, "hidden_act = 'silu' .* got 'gelu'"),
+    (mistral, load_mistral, {"layer_types": [FULL] * 2}, r"layer_types = None .* got \['full"),
+    (mistral, load_mistral, {"rope_parameters": {"rope_type": "yarn"}}, "'default' .* got 'yarn'"),
+    (gemma3, load_gemma3, {"model_type": "gemma3"}, "model_type 'gemma3_text', got 'gemma3'"),
+    (gemma3, load_gemma3, {"hidden_activation": "silu"}, "'gelu_pytorch_tanh' .* got 'silu'"),
+    (gemma3, load_gemma3, {"attention_bias": True}, "attention_bias = False .* got True"),
+    (gemma3, load_gemma3, {"attn_logit_softcapping": 50.0}, "attn_.* = None .* got 50.0"),
+    (gemma3, load_gemma3, {"final_logit_softcapping": 30.0}, "final_.* = None .* got 30.0"),
+    (gemma3, load_gemma3, {"use_bidirectional_attention": True}, "attention = False .* got True"),
+    (gemma3, load_gemma3, {"rope_scaling": {"rope_type": "linear"}}, "'default' .* got 'linear'"),
+    (gemma3, load_gemma3, {"rope_parameters": {FULL: {"type": "yarn"}}}, "got 'yarn'"),
+    (gemma3, load_gemma3, {"rope_parameters": {WINDOW: {"type": "yarn"}}}, "got 'yarn'"),
+    (gemma3, load_gemma3, {"rope_parameters": {"rope_type": "default"}}, r"each .*\['rope_type'\]"),
+    (gemma3, load_gemma3, {"query_pre_attn_scalar": None}, "'query_pre_attn_scalar', got only"),
 ]
 
 
@@ -372,6 +455,12 @@ WRONG_TYPES = [
     (llama, load_llama, "num_attention_heads", 0, "a positive integer, got 0"),
     (llama, load_llama, "rope_parameters", [1], r"an object, got \[1\]"),
     (llama, load_llama, "rope_parameters", {"rope_theta": "1"}, "a number, got '1'"),
+    (mistral, load_mistral, "sliding_window", 0, "a positive integer, got 0"),
+    (mistral, load_mistral, "head_dim", 4.0, "a positive integer, got 4.0"),
+    (gemma3, load_gemma3, "query_pre_attn_scalar", 0, "a positive number, got 0"),
+    (gemma3, load_gemma3, "layer_types", "full_attention", "a list, got 'full_attention'"),
+    (gemma3, load_gemma3, "sliding_window_pattern", -6, "a positive integer, got -6"),
+    (gemma3, load_gemma3, "rope_local_base_freq", "1", "a number, got '1'"),
 ]
 
 
@@ -397,6 +486,8 @@ HUGE = [
     (gpt2, load_gpt2, "vocab_size"),
     (bert, load_bert, "vocab_size"),
     (llama, load_llama, "intermediate_size"),
+    (mistral, load_mistral, "hidden_size"),
+    (gemma3, load_gemma3, "num_hidden_layers"),
 ]
 
 
@@ -515,8 +606,10 @@ def test_dropout_is_the_configs(hf):
         (gpt2, load_gpt2, "usual", "transformer.wte.weight"),
         (bert, load_bert, "usual", "bert.embeddings.word_embeddings.weight"),
         (llama, load_llama, "tied, another base", "model.embed_tokens.weight"),
+        (mistral, load_mistral, "narrow windows, wide heads", "model.embed_tokens.weight"),
+        (gemma3, load_gemma3, "five of six", "model.embed_tokens.weight"),
     ],
-    ids=["gpt2", "bert", "llama"],
+    ids=NAMES,
 )
 def test_a_tied_table_may_be_stored_under_its_other_name_alone(hf, make, load, name, original):
     theirs = make(hf, name)
@@ -527,7 +620,12 @@ def test_a_tied_table_may_be_stored_under_its_other_name_alone(hf, make, load, n
 
 @pytest.mark.parametrize(
     ("make", "load", "name", "tied"),
-    [(gpt2, load_gpt2, "usual", True), (llama, load_llama, "grouped", False)],
+    [
+        (gpt2, load_gpt2, "usual", True),
+        (llama, load_llama, "grouped", False),
+        (mistral, load_mistral, "windows", False),
+        (gemma3, load_gemma3, "five of six", True),
+    ],
 )
 def test_a_config_that_does_not_say_whether_tables_are_tied_means_what_it_did(
     hf, make, load, name, tied
@@ -545,3 +643,53 @@ def test_the_base_of_rotation_stood_elsewhere_once(hf):
     ours = load_llama(theirs.state_dict(), config | {"rope_theta": 50.0, "rope_scaling": None})
     assert ours.config.rope_theta == 50.0
     assert load_llama(theirs.state_dict(), config).config.rope_theta == 10_000.0
+
+
+def test_a_config_that_does_not_name_a_window_has_mistrals_first(hf):
+    theirs = mistral(hf, "without windows")
+    weights, config = theirs.state_dict(), theirs.config.to_dict()
+    assert load_mistral(weights, config).config.window is None
+    del config["sliding_window"]
+    assert load_mistral(weights, config).config.window == hf.MistralConfig().sliding_window == 4096
+
+
+@pytest.mark.parametrize("pattern", [{}, {"sliding_window_pattern": 3}])
+def test_windows_and_bases_of_rotation_stood_elsewhere_once(hf, pattern):
+    config = gemma3(hf).config.to_dict()
+    for name in ("rope_parameters", "layer_types", "_sliding_window_pattern"):
+        del config[name]
+    old = config | {"rope_theta": 60.0, "rope_local_base_freq": 5.0, "rope_scaling": None} | pattern
+    for about in (config | pattern, old):
+        made = hf.Gemma3ForCausalLM(hf.Gemma3TextConfig(**about))
+        theirs = shaken(made, torch.float32).double().eval()
+        ours = load_gemma3(theirs.state_dict(), about).double()
+        wanted = theirs(texts()).logits
+        assert_same(ours(texts()), wanted, texts(), 5e-6 * wanted.abs().max().item())
+        every = pattern.get("sliding_window_pattern", 6)
+        assert [window is None for window in ours.config.windows] == [
+            i % every == every - 1 for i in range(7)
+        ]
+    assert (ours.config.rope_theta, ours.config.local_rope_theta) == (60.0, 5.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"layer_types": [FULL] * 6}, "layer_types must have .* n_layers = 7, got 6"),
+        ({"layer_types": ["chunked_attention"] * 7}, "layer_types must be .* got 'chunked_att"),
+        ({"sliding_window": None}, "window must be .* got None"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked")
+def test_refuses_layers_of_other_kinds(hf, changes, message):
+    theirs = gemma3(hf)
+    with pytest.raises(ValueError, match=message):
+        load_gemma3(theirs.state_dict(), theirs.config.to_dict() | changes)
+
+
+def test_gains_of_half_precision_are_added_in_full(hf, tmp_path):
+    theirs = gemma3(hf).to(torch.bfloat16)
+    theirs.save_pretrained(tmp_path)
+    ours = load_gemma3(tmp_path)
+    assert torch.equal(ours.norm.weight, 1 + theirs.model.norm.weight.float())
+    assert not torch.equal(ours.norm.weight, (1 + theirs.model.norm.weight).float())

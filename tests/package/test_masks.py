@@ -88,6 +88,22 @@ def test_what_is_noted_of_ids_is_true_of_them(pad_id):
         assert torch.equal(together[~words], causal_mask(3).expand(2, 3, 3)[~words])
 
 
+@pytest.mark.parametrize("window", [1, 2, 3, 4, 9])
+def test_in_a_window_the_last_positions_are_seen(window):
+    rows = torch.tensor([[5, 6, 7, 8], [0, 0, 5, 6], [5, 6, 0, 0], [0, 5, 0, 6]])
+    near = torch.tensor([[t - window < s <= t for s in range(4)] for t in range(4)])
+    for tokens in (rows, rows[:1], rows[2:3], rows[1:2]):
+        words = checked_padding_mask(tokens, 0, 9, name="src")
+        mask = decoder_mask(words, window)
+        for made in (mask, decoder_mask(words.clone(), window)):
+            made = made.expand(len(tokens), 1, 4, 4)[:, 0]
+            word = tokens != 0
+            assert torch.equal(made[word], (word[:, None] & near)[word])
+            assert made.any(dim=-1).all()
+        causal = window >= 4 and note_of(words) is not None
+        assert note_of(mask) == ("causal" if causal else "keyed")
+
+
 def test_a_batch_without_padding_needs_no_mask():
     assert note_of(checked_padding_mask(torch.tensor([[3, 4]]), 0, 9, name="src")) == "full"
 

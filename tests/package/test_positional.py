@@ -155,3 +155,12 @@ def test_rotary_keeps_lengths_and_the_dtype():
 def test_refuses_sizes(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+def test_rotary_turns_each_text_from_its_own_place():
+    turn = RotaryPositions(20, 8).turn
+    x = torch.randn(3, 2, 4, 8, generator=torch.Generator().manual_seed(0))
+    starts = torch.tensor([[5], [0], [16]])
+    alone = torch.cat([turn(x[i : i + 1], int(start)) for i, start in enumerate(starts)])
+    assert torch.equal(turn(x, starts), alone)
+    assert torch.equal(turn(x, starts + torch.arange(4)), alone)

@@ -37,6 +37,9 @@ MODELS = {
     "a model of today": lambda: family(
         DecoderOnly, norm_kind="rms", feed_forward="swiglu", position="rotary", n_key_heads=1
     ),
+    "one with windows": lambda: family(
+        DecoderOnly, window=2, layer_types=("full_attention", "sliding_attention"), qk_norm=True
+    ),
     "BERT": lambda: family(EncoderOnly, norm="post", n_token_types=2),
 }
 

@@ -18,7 +18,7 @@ from website.hosting import serve
 
 SOURCE = SITE / "living"
 FIGURES = {"query": 3, "scaling": 4, "mask": 4, "clocks": 6, "beams": 10, "sampling": 10}
-FIGURES |= {"roofline": 13, "depth": 7, "heads": 5, "rates": 9}
+FIGURES |= {"roofline": 13, "depth": 7, "heads": 5, "rates": 9, "serving": 17}
 SHARES = range(0, 101, 5)  # what the sliders of chapter 5's figure can be set to
 ONE_OR_TWO = [{"two": False, "a": a, "b": a} for a in SHARES]
 ONE_OR_TWO += [{"two": True, "a": a, "b": b} for a in SHARES for b in SHARES]

@@ -21,6 +21,7 @@ FIRST = {
     "roofline": ["fetching", "multiplying", "4096"],
     "depth": ["16 times", "10⁻¹²", "10⁶", "32"],
     "heads": ["70", "30", "0.70", "0.30", "dog … dog", "cat … cat"],
+    "serving": ["8 places", "readers who wait", "a prompt is read", "for nobody"],
     "rates": ["up to 0.008", "step 100", "shaded: lower than the counting model’s 3.40"],
 }
 BREAKS = {
@@ -33,6 +34,7 @@ BREAKS = {
     "roofline": ("slider", "rows", ["End"], 1, "4,096 rows"),
     "depth": ("slider", "layers", ["End"], 0, "32 layers"),
     "heads": ("slider", "head 2", ["ArrowLeft"], 0, "0.03"),
+    "serving": ("slider", "load", ["Home"], 0, "words a second refilled"),
     "rates": ("slider", "highest rate", ["End"], 0, "5.76"),
 }
 CONTRAST = """section => {

@@ -19,7 +19,10 @@ from transformer.positional import RotaryPositions, sinusoidal_encoding
 from transformer_book import close
 from transformer_book.drawings import Drawing
 from transformer_book.experiments.chapter_03 import thermometer
-from website.extensions.living_files import thread
+from transformer_book.experiments.chapter_17 import of_the_server
+from transformer_book.experiments.chapter_17 import served as served_by_17
+from transformer_book.experiments.chapter_17.clock import clock
+from website.extensions.living_files import server, thread
 
 TAUS, KS, PS = (0.1, 0.5, 1, 2, 10), (1, 2, 3, 5), (0.05, 0.28, 0.5, 0.75, 0.9, 1)
 
@@ -468,3 +471,31 @@ def test_the_rate_of_each_step_rises_as_chapter_9s(call):
         # chapter 7's schedule falls at its end, which is far away here
         expected = [rate * code(n, 10**9, warm_up) for n in range(100)]
         same(found, expected, 1e-6 * rate)
+
+
+@pytest.mark.parametrize("policy", ["static", "shrinking", "continuous"])
+def test_readers_are_served_as_chapter_17s_server_serves_them(call, policy):
+    names, data = of_the_server().names(), server()
+    seconds = clock(served_by_17()["costs"]["base"])
+    for load, slots in ((0.3, 8), (0.8, 8), (1.3, 8), (0.8, 3), (0.5, 1)):
+        now, readers = 0.0, []
+        for gap, prompt, answer in data["READERS"]:
+            now += gap / (load * data["TOP"])
+            readers.append(names.Request([5] * prompt, arrival=now, max_len=answer))
+        engine = names.Clockwork(names.Pages(slots, 320), seconds)
+        names.serve(readers, engine, slots=slots, policy=policy)
+        state = {"policy": policy, "load": load, "slots": slots}
+        (found,) = call("serving_run.js", "serve", [(state,)])
+        for theirs, ours in zip(found, readers, strict=True):
+            assert theirs["arrival"] == pytest.approx(ours.arrival, rel=1e-9)
+            assert theirs["times"] == pytest.approx(ours.times, rel=1e-9)
+            assert theirs["began"] < theirs["times"][0] <= theirs["left"]
+        inside = [(r["began"], r["left"], r["seat"]) for r in found]
+        for i, (began, left, seat) in enumerate(inside):  # nobody sits on another's place
+            assert not any(s == seat and began < b < left for b, _, s in inside[i + 1 :])
+
+
+def test_at_each_load_somebody_given_a_place_at_once_has_the_first_word_sooner(call):
+    states = [{"load": load, "slots": 8} for load in (0.1, 0.3, 0.8, 1.3)]
+    assert verdicts(call, "serving.js", "checkSooner", states) == [True] * 4
+    assert verdicts(call, "serving.js", "checkMore", states) == [False, False, True, True]

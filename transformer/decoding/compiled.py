@@ -17,10 +17,11 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from transformer.cache import Caches, DecodingState, KeyValueCache, LayerCache
+from transformer.cache import Caches, DecodingState, KeyValueCache, LayerCache, WindowCache
 from transformer.decoding.limits import Limits
 from transformer.decoding.protocol import Decodable
 from transformer.decoding.steps import not_a_number
@@ -94,7 +95,12 @@ class FixedState:
         device = rooms[0].keys.device
         self.length = torch.tensor(state.length, device=device)
         self.places = torch.arange(rooms[0].max_len, device=device)
-        self.caches: list[Any] = [WholeRoom(room, self.length) for room in rooms]
+        self.caches: list[Any] = [
+            WholeWindow(room, self.length)
+            if isinstance(room, WindowCache)
+            else WholeRoom(room, self.length)
+            for room in rooms
+        ]
         if self.memory is not None:
             memories = [cache.cross_attention for cache in state.caches]
             self.caches = list(map(LayerCache.of, self.caches, memories))
@@ -102,9 +108,13 @@ class FixedState:
     def where(self) -> Int[Tensor, "#B 1"]:
         return self.length.view(1, 1) - self.n_padding
 
-    def mask(self) -> Bool[Tensor, "*#B room"]:
+    def mask(self, window: int | None = None) -> Bool[Tensor, "*#B room"]:
         read = (self.places <= self.length)[None]  # what is written, and the new token
-        return noted(read if self.words is None else read & self.words, "keyed")
+        read = read if self.words is None else read & self.words
+        if window is not None:  # of the last so many places, the new token's behind the others
+            last = self.length + 1 - len(self.places[:window]) + self.places[:window]
+            read = read.index_select(-1, last.clamp(min=0)) & (last >= 0)
+        return noted(read, "keyed")
 
 
 class WholeRoom(KeyValueCache):
@@ -126,3 +136,26 @@ class WholeRoom(KeyValueCache):
         self.keys.index_copy_(2, self.length.view(1), k)
         self.values.index_copy_(2, self.length.view(1), v)
         return self.keys, self.values
+
+
+class WholeWindow(WindowCache):
+    """A cache with a window of which every step reads all; before a text, it holds zeros."""
+
+    keys: Any
+    values: Any
+    length: Any
+
+    def __init__(self, cache: WindowCache, length: Int[Tensor, ""]):
+        super().__init__(cache.max_len, min(cache.window, cache.max_len))
+        rooms: list[Any] = [cache.keys, cache.values]
+        self.keys, self.values = (
+            F.pad(room, (0, 0, self.window - 1 - room.size(2), 0)) for room in rooms
+        )
+        self.length = length
+
+    def update(self, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
+        """Adds one position, in the place of the first; returns all in the window."""
+        k, v = torch.cat([self.keys, k], dim=2), torch.cat([self.values, v], dim=2)
+        self.keys.copy_(k[:, :, 1:])
+        self.values.copy_(v[:, :, 1:])
+        return k, v

@@ -1,11 +1,19 @@
 """The numbers and the choices that make one model of the family (chapters 14 and 15)."""
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any
+from typing import Any, Literal, get_args
 
-from transformer.checks import check_pad_id, check_positive
+from transformer.checks import (
+    check_choice,
+    check_finite_and_positive,
+    check_pad_id,
+    check_positive,
+)
 from transformer.config import LayerConfig, own_keys
 from transformer.layers import FeedForwardKind, NormOrder
+
+LayerType = Literal["sliding_attention", "full_attention"]
 
 
 @dataclass(frozen=True)
@@ -16,6 +24,14 @@ class FamilyConfig(LayerConfig):
     each sum: of the embeddings, and after each sub-layer. With ``tie_embeddings`` the output layer
     is the table of embeddings. ``n_token_types`` is BERT's number of segments. All else is as in
     :class:`~transformer.config.LayerConfig`, with defaults that are GPT-2's.
+
+    With a ``window``, a token sees that many of the last tokens, itself included, as in Mistral
+    (Jiang et al., 2023): in all layers, or in those that ``layer_types`` calls
+    "sliding_attention", such as five of six in Gemma 3 (Gemma Team, 2025), whose angles have the
+    base ``local_rope_theta``; at None that of the others. Gemma 3 has ``qk_norm``, too, a
+    ``sandwich_norm``, which normalises what each sub-layer gives before it is added, embeddings
+    times √d_model (``scale_embeddings``) and heads that are not d_model / n_heads wide, but
+    ``head_dim``. Chapters 15 and 16.
 
     Raises ValueError for a value that no model can have; TypeError for one of the wrong type.
     """
@@ -29,17 +45,58 @@ class FamilyConfig(LayerConfig):
     position: str = "learned"  # a word of POSITIONS
     tie_embeddings: bool = True
     n_token_types: int = 0
+    window: int | None = None
+    layer_types: Sequence[LayerType] | None = None
+    local_rope_theta: float | None = None
+    head_dim: int | None = None
+    qk_norm: bool = False
+    sandwich_norm: bool = False
+    scale_embeddings: bool = False
 
     def __post_init__(self) -> None:
         check_positive(vocab_size=self.vocab_size, n_layers=self.n_layers)
+        if self.head_dim is not None:
+            check_positive(head_dim=self.head_dim)
+        self._check_windows()
         super().__post_init__()
         self._check_size(self.vocab_size, n_layers=self.n_layers)
         if self.pad_id is not None:
             check_pad_id(self.pad_id, self.vocab_size, self.vocab_size)
-        if not isinstance(self.tie_embeddings, bool):
-            raise TypeError(f"tie_embeddings must be a bool, got {self.tie_embeddings!r}")
+        for name in ("tie_embeddings", "qk_norm", "sandwich_norm", "scale_embeddings"):
+            if not isinstance(getattr(self, name), bool):
+                raise TypeError(f"{name} must be a bool, got {getattr(self, name)!r}")
+        if self.sandwich_norm and self.norm != "pre":
+            raise ValueError(f"norm must be 'pre' with a sandwich_norm, got {self.norm!r}")
         if not isinstance(self.n_token_types, int) or self.n_token_types < 0:
             raise ValueError(f"n_token_types must be 0 or more, got {self.n_token_types!r}")
+
+    def _check_windows(self) -> None:
+        if self.window is not None:
+            check_positive(window=self.window)
+        if self.local_rope_theta is not None:
+            check_finite_and_positive(local_rope_theta=self.local_rope_theta)
+        if self.layer_types is None:
+            return
+        kinds = tuple(self.layer_types)
+        object.__setattr__(self, "layer_types", kinds)  # a file has a list
+        for kind in kinds:
+            check_choice(get_args(LayerType), layer_types=kind)
+        if len(kinds) != self.n_layers:
+            wanted = f"a kind for each of n_layers = {self.n_layers}"
+            raise ValueError(f"layer_types must have {wanted}, got {len(kinds)}")
+        if "sliding_attention" in kinds and self.window is None:
+            raise ValueError("window must be a number where layer_types has one, got None")
+
+    @property
+    def d_k(self) -> int:
+        """The width of one head."""
+        return super().d_k if self.head_dim is None else self.head_dim
+
+    @property
+    def windows(self) -> tuple[int | None, ...]:
+        """Of each layer, how many of the last tokens it sees; None stands for all."""
+        kinds = self.layer_types or ["sliding_attention"] * self.n_layers
+        return tuple(self.window if kind == "sliding_attention" else None for kind in kinds)
 
     def replace(self, **changes: Any) -> "FamilyConfig":
         """A copy with some values changed; with ``n_heads``, each has keys of its own again."""

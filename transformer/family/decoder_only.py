@@ -7,7 +7,7 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from transformer.cache import Caches, KeyValueCache, Rows, takes_cache
+from transformer.cache import Caches, KeyValueCache, Rows, WindowCache, takes_cache
 from transformer.checks import check_positive, has_values
 from transformer.family.config import FamilyConfig
 from transformer.family.stack import Stack
@@ -21,6 +21,8 @@ class DecoderOnly(Stack):
 
     Radford et al. (2018), Eq. 2. ``model(tokens)`` gives the logits of the token after each.
     Decoding (chapter 10) goes on from prompts.
+
+    Layers with a window see the last ``config.window`` positions alone, and keep no others.
 
     Tokens equal to ``config.pad_id`` are padding, which nothing attends to and no position is
     counted for; prompts of different lengths are padded on the left. With a ``pad_id`` of None, as
@@ -59,7 +61,9 @@ class DecoderOnly(Stack):
         if note_of(words) not in ("full", "right"):
             # the first word of each text stands at position 0, however much padding is before it
             where = (words[:, 0, 0].long().cumsum(dim=-1) - 1).clamp(min=0)  # (B, T)
-        return self.output(self.run(self.embedding(tokens, where), decoder_mask(words), caches))
+        mask, window = decoder_mask(words), self.config.window
+        local = mask if window is None else decoder_mask(words, window)
+        return self.output(self.run(self.embedding(tokens, where), mask, caches, local=local))
 
     def encode(self, src: Int[Tensor, "B P"]) -> "Written":
         """The prompts, as what decoding without a cache reads anew at each step."""
@@ -79,7 +83,10 @@ class DecoderOnly(Stack):
             raise ValueError(
                 f"the prompt and max_len together must be at most {self.max_len}, got {length}"
             )
-        caches = [KeyValueCache(length) for _ in self.blocks]
+        caches = [
+            KeyValueCache(length) if window is None else WindowCache(length, window)
+            for window in self.config.windows
+        ]
         if not src.size(1):
             return Prompted(noted(padding_mask(src), "full"), caches)
         words = self._prompt(src)
@@ -94,7 +101,8 @@ class DecoderOnly(Stack):
         The tokens are not checked: they are what the last step's logits chose.
         """
         x = self.embedding(tokens[:, None], state.where())
-        return self.output(self.run(x, state.mask(), state.caches))[:, 0]
+        local = state.mask(self.config.window)
+        return self.output(self.run(x, state.mask(), state.caches, local=local))[:, 0]
 
     def _prompt(self, src: Tensor) -> Bool[Tensor, "B 1 1 P"]:
         """Which tokens of prompts are words; ValueError where padding stands behind one."""
@@ -129,6 +137,16 @@ class Prompted(Caches):
             self.n_padding = (~words).sum(dim=-1)[:, 0]  # (B, 1)
             room = caches[0].max_len - words.size(-1)
             self.words = F.pad(words, (0, room), value=True)  # what is written is a word
+
+    def join(self, other: "Prompted") -> None:
+        """Puts the texts of another state below these, however much each has read; chapter 17.
+
+        Raises ValueError where prompts are padded, or none was read yet.
+        """
+        if self.words is not None or other.words is not None:
+            raise ValueError("prompts of states that join must be without padding, got some")
+        for mine, its in zip(self.caches, other.caches, strict=True):
+            mine.join(its)
 
     def select(self, rows: Rows) -> None:
         """Keeps these texts, in this order."""

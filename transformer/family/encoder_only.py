@@ -56,6 +56,8 @@ class EncoderOnly(Stack):
     """
 
     def __init__(self, config: FamilyConfig):
+        if config.window is not None:
+            raise ValueError(f"window must be None in an encoder, got {config.window}")
         super().__init__(config)
         self.pooler: Pooler | None = None
         self.head = MaskedWordHead(config)

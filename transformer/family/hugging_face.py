@@ -1,8 +1,12 @@
-"""GPT-2, BERT and Llama as Hugging Face stores them, in our models (chapters 14 and 15)."""
+"""GPT-2, BERT, Llama, Mistral and Gemma 3 as Hugging Face stores them, in our models.
 
+Chapters 14 to 16.
+"""
+
+import math
 import re
-import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -13,7 +17,17 @@ from transformer.checks import shape_text
 from transformer.family.config import FamilyConfig
 from transformer.family.decoder_only import DecoderOnly
 from transformer.family.encoder_only import EncoderOnly, Pooler
-from transformer.family.names import BERT, GPT2, LLAMA, their_names
+from transformer.family.names import BERT, GEMMA3, GPT2, LLAMA, their_names
+from transformer.family.published import (
+    PublishedConfig,
+    activation,
+    layer_types,
+    pad_token,
+    require,
+    rope_theta,
+    rope_thetas,
+    sizes,
+)
 from transformer.family.stack import Stack
 from transformer.saved import read_json
 from transformer.tensors import check_finite, copy_tensors, open_tensors
@@ -21,34 +35,8 @@ from transformer.tensors import check_finite, copy_tensors, open_tensors
 Weights = Mapping[str, Tensor] | str | Path | nn.Module
 Model = TypeVar("Model", bound=Stack)
 
-_ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_new": "gelu_tanh"}
 # What older files hold besides weights: masks, counted positions, the frequencies of rotation.
 _CONSTANTS = re.compile(r"\.attn\.(masked_)?bias$|\.position_ids$|\.rotary_emb\.inv_freq$")
-
-# What values of a config.json are, by their names there. True is no number.
-_TYPES: tuple[tuple[str, Callable[[Any], bool], set[str]], ...] = (
-    (
-        "a positive integer",
-        lambda x: type(x) is int and x > 0,
-        {
-            *("vocab_size", "n_embd", "n_head", "n_layer", "n_inner", "n_positions"),
-            *("hidden_size", "num_attention_heads", "num_key_value_heads", "num_hidden_layers"),
-            *("intermediate_size", "max_position_embeddings", "type_vocab_size"),
-        },
-    ),
-    ("an integer", lambda x: type(x) is int, {"pad_token_id"}),
-    (
-        "a number",
-        lambda x: type(x) in (int, float) and abs(x) <= sys.float_info.max,
-        {
-            *("layer_norm_epsilon", "layer_norm_eps", "rms_norm_eps", "rope_theta"),
-            *("resid_pdrop", "hidden_dropout_prob"),
-        },
-    ),
-    ("a bool", lambda x: type(x) is bool, {"tie_word_embeddings", "attention_bias"}),
-    ("a string", lambda x: type(x) is str, {"activation_function", "hidden_act"}),
-    ("an object", lambda x: isinstance(x, Mapping), {"rope_parameters", "rope_scaling"}),
-)
 
 
 def load_gpt2(weights: Weights, config: Any = None, *, pad_id: int | None = None) -> DecoderOnly:
@@ -64,8 +52,8 @@ def load_gpt2(weights: Weights, config: Any = None, *, pad_id: int | None = None
     are missing, left over or not finite; OSError for a file that cannot be read.
     """
     theirs, c = _read(weights, config, "gpt2")
-    _require(c, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False)
-    _require(c, add_cross_attention=False)
+    require(c, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False)
+    require(c, add_cross_attention=False)
     if "wte.weight" in theirs:  # as in the published files
         theirs = {f"transformer.{name}": x for name, x in theirs.items()}
     if c.get("tie_word_embeddings", True):
@@ -78,10 +66,10 @@ def load_gpt2(weights: Weights, config: Any = None, *, pad_id: int | None = None
         d_ff=c.get("n_inner", 4 * c["n_embd"]),
         max_len=c["n_positions"],
         norm_eps=c["layer_norm_epsilon"],
-        feed_forward=_activation(c, "activation_function"),
+        feed_forward=activation(c, "activation_function"),
         dropout=c.get("resid_pdrop", 0.1),
         tie_embeddings=c.get("tie_word_embeddings", True),
-        pad_id=_pad_id(c, pad_id),
+        pad_id=pad_token(c, pad_id),
     )
 
     def convert(ours: str, name: str, x: Tensor) -> Tensor:
@@ -98,7 +86,7 @@ def load_bert(weights: Weights, config: Any = None, *, pad_id: int | None = None
     one; the head that says whether two sentences follow each other is left out.
     """
     theirs, c = _read(weights, config, "bert")
-    _require(c, position_embedding_type="absolute", is_decoder=False, tie_word_embeddings=True)
+    require(c, position_embedding_type="absolute", is_decoder=False, tie_word_embeddings=True)
     made = FamilyConfig.bert(
         c["vocab_size"],
         d_model=c["hidden_size"],
@@ -107,10 +95,10 @@ def load_bert(weights: Weights, config: Any = None, *, pad_id: int | None = None
         d_ff=c["intermediate_size"],
         max_len=c["max_position_embeddings"],
         norm_eps=c["layer_norm_eps"],
-        feed_forward=_activation(c, "hidden_act"),
+        feed_forward=activation(c, "hidden_act"),
         dropout=c.get("hidden_dropout_prob", 0.1),
         n_token_types=c["type_vocab_size"],
-        pad_id=_pad_id(c, pad_id),
+        pad_id=pad_token(c, pad_id),
     )
     renamed = {"gamma": "weight", "beta": "bias"}  # what a norm has in older files
     theirs = {
@@ -135,38 +123,85 @@ def load_llama(weights: Weights, config: Any = None, *, pad_id: int | None = Non
     """Our model with the weights of a ``LlamaForCausalLM``, such as SmolLM or Llama 2 and 3.0.
 
     Chapter 15; arguments and errors as of :func:`load_gpt2`. They turn channel j of a head with
-    channel j + d_k / 2, we channels 2j and 2j + 1, so that the rows of W_q and W_k change places.
+    channel j + d_k / 2, we channels 2j and 2j + 1: see :func:`in_pairs`.
     """
     theirs, c = _read(weights, config, "llama")
-    d, n_heads = c["hidden_size"], c["num_attention_heads"]
-    _require(c, hidden_act="silu", head_dim=d // n_heads, mlp_bias=c.get("attention_bias", False))
+    bias, tied = c.get("attention_bias", False), c.get("tie_word_embeddings", False)
+    require(c, hidden_act="silu", mlp_bias=bias)
     made = FamilyConfig.modern(
-        c["vocab_size"],
-        d_model=d,
-        n_heads=n_heads,
-        n_key_heads=c.get("num_key_value_heads"),
-        n_layers=c["num_hidden_layers"],
-        d_ff=c["intermediate_size"],
-        max_len=c["max_position_embeddings"],
-        norm_eps=c["rms_norm_eps"],
-        rope_theta=_rope_theta(c),
-        bias=c.get("attention_bias", False),
-        tie_embeddings=c.get("tie_word_embeddings", False),
-        pad_id=_pad_id(c, pad_id),
+        **sizes(c, pad_id), rope_theta=rope_theta(c), bias=bias, tie_embeddings=tied
     )
-    if made.tie_embeddings:
-        _drop_copy(theirs, "lm_head.weight", "model.embed_tokens.weight")
+    return _filled_like_llama(made, theirs, LLAMA, partial(in_pairs, made.d_k))
+
+
+def load_mistral(weights: Weights, config: Any = None, *, pad_id: int | None = None) -> DecoderOnly:
+    """Our model with the weights of a ``MistralForCausalLM``, such as Mistral 7B.
+
+    Llama's parts, of which the first version has a window of 4,096 tokens in all layers: Jiang et
+    al. (2023), section 2; chapter 16. Arguments and errors as of :func:`load_gpt2`.
+    """
+    theirs, c = _read(weights, config, "mistral")
+    require(c, hidden_act="silu", layer_types=None)
+    window = c.get("sliding_window", None if "sliding_window" in c.nulls else 4096)
+    tied = c.get("tie_word_embeddings", False)
+    made = FamilyConfig.modern(
+        **sizes(c, pad_id), rope_theta=rope_theta(c), window=window, tie_embeddings=tied
+    )
+    return _filled_like_llama(made, theirs, LLAMA, partial(in_pairs, made.d_k))
+
+
+def load_gemma3(weights: Weights, config: Any = None, *, pad_id: int | None = None) -> DecoderOnly:
+    """Our model with the weights of a ``Gemma3ForCausalLM``: those that read text alone.
+
+    These are Gemma 3 270M and 1B (Gemma Team, 2025); chapter 16. Arguments and errors as of
+    :func:`load_gpt2`. Their norms multiply by 1 + weight, and their scores are divided by
+    √query_pre_attn_scalar; we keep the sum, and the other divisor is put into the gains of queries.
+    """
+    theirs, c = _read(weights, config, "gemma3_text")
+    require(c, hidden_activation="gelu_pytorch_tanh", attention_bias=False)
+    require(c, attn_logit_softcapping=None, final_logit_softcapping=None)
+    require(c, use_bidirectional_attention=False)
+    full, local = rope_thetas(c)
+    made = FamilyConfig(
+        **sizes(c, pad_id),
+        norm_kind="rms",
+        feed_forward="geglu_tanh",
+        position="rotary",
+        bias=False,
+        tie_embeddings=c.get("tie_word_embeddings", True),
+        window=c.get("sliding_window"),
+        rope_theta=full,
+        local_rope_theta=local,
+        qk_norm=True,
+        sandwich_norm=True,
+        scale_embeddings=True,
+    )
+    made = made.replace(layer_types=layer_types(c))  # as many as layers, whose number is checked
+    stretch = math.sqrt(made.d_k / c["query_pre_attn_scalar"])
 
     def convert(ours: str, name: str, x: Tensor) -> Tensor:
-        if not re.search("W_[qk]", ours) or x.size(0) % made.d_k:
-            return x
-        halves = x.unflatten(0, (-1, 2, made.d_k // 2))  # (heads, half, pair, …)
-        return halves.transpose(1, 2).flatten(0, 2)
+        if "norm" in ours:
+            x = x.to(torch.promote_types(x.dtype, torch.float32)) + 1
+        return in_pairs(made.d_k, ours, name, stretch * x if ".q_norm." in ours else x)
 
-    return _filled(DecoderOnly, made, theirs, LLAMA, convert)
+    return _filled_like_llama(made, theirs, GEMMA3, convert)
 
 
-def _read(weights: Weights, config: Any, model_type: str) -> tuple[dict[str, Tensor], "_Config"]:
+def in_pairs(d_k: int, ours: str, name: str, x: Tensor) -> Tensor:
+    """Makes neighbours of channels that are turned together, in what makes queries and keys.
+
+    Chapter 15. ``x`` is the parameter that we call ``ours``: each ``d_k`` rows of W_q and W_k are
+    those of a head, and QK-norm has a gain for each.
+    """
+    if not re.search(r"W_[qk]\.|[qk]_norm\.", ours) or x.size(0) % d_k:
+        return x
+    halves = x.unflatten(0, (-1, 2, d_k // 2))  # (heads, half, pair, …)
+    return halves.transpose(1, 2).flatten(0, 2)
+
+
+def _read(
+    weights: Weights, config: Any, model_type: str
+) -> tuple[dict[str, Tensor], PublishedConfig]:
     """A state dict and its config, both without what says nothing of the model."""
     place, source = "weights", "config"
     if isinstance(weights, nn.Module):
@@ -193,58 +228,7 @@ def _read(weights: Weights, config: Any, model_type: str) -> tuple[dict[str, Ten
     theirs = {name: x for name, x in weights.items() if not _CONSTANTS.search(name)}
     for name, x in theirs.items():
         check_finite(x, name, place)
-    return theirs, _Config(config, source)
-
-
-class _Config(dict[str, Any]):
-    """A config.json without what is null there, whose values are of the types that are theirs."""
-
-    def __init__(self, values: Mapping[str, Any], source: str):
-        super().__init__({name: x for name, x in values.items() if x is not None})
-        self.source = source  # what to call it
-        for wanted, is_right, names in _TYPES:
-            for name in self.keys() & names:
-                if not is_right(self[name]):
-                    raise ValueError(f"{source}: {name} must be {wanted}, got {self[name]!r}")
-
-    def __missing__(self, name: str) -> Any:
-        raise ValueError(f"{self.source} must have {name!r}, got only {sorted(self)}")
-
-
-def _require(config: _Config, **wanted: Any) -> None:
-    for name, want in wanted.items():
-        got = config.get(name, want)
-        if got != want:
-            needed = f"{name} = {want!r} for our parts"
-            raise ValueError(f"{config.source} must have {needed}, got {got!r}")
-
-
-def _activation(config: _Config, name: str) -> str:
-    if config[name] not in _ACTIVATIONS:
-        wanted = f"an activation of {tuple(_ACTIVATIONS)}"
-        raise ValueError(f"{config.source} must have {wanted}, got {config[name]!r}")
-    return _ACTIVATIONS[config[name]]
-
-
-def _rope_theta(config: _Config) -> float:
-    for name in ("rope_scaling", "rope_parameters"):  # a file may have both
-        rope = _Config(config.get(name, {}), config.source)
-        kind = rope.get("rope_type", rope.get("type", "default"))
-        if kind != "default":
-            wanted = "the rope_type 'default' for our parts"
-            raise ValueError(f"{config.source} must have {wanted}, got {kind!r}")
-    return float(rope.get("rope_theta", config.get("rope_theta", 10_000.0)))
-
-
-def _pad_id(config: _Config, pad_id: int | None) -> int | None:
-    """What is asked for, or what the config keeps for padding and for nothing else."""
-    if pad_id is not None:
-        return pad_id
-    padding, ends = config.get("pad_token_id"), config.get("eos_token_id")
-    text = [config.get("bos_token_id"), *(ends if isinstance(ends, list) else [ends])]
-    # Padding that is never seen is one thing; hiding the end of every text is another. A negative
-    # number stands for "none" in older configs.
-    return None if padding is None or padding in text or padding < 0 else padding
+    return theirs, PublishedConfig(config, source)
 
 
 def _filled(
@@ -277,6 +261,17 @@ def _filled(
     model = make(config)
     copy_tensors(converted, model)
     return model.eval()
+
+
+def _filled_like_llama(
+    config: FamilyConfig,
+    theirs: dict[str, Tensor],
+    table: dict[str, str],
+    convert: Callable[[str, str, Tensor], Tensor],
+) -> DecoderOnly:
+    if config.tie_embeddings:
+        _drop_copy(theirs, "lm_head.weight", "model.embed_tokens.weight")
+    return _filled(DecoderOnly, config, theirs, table, convert)
 
 
 def _drop_copy(theirs: dict[str, Tensor], copy: str, original: str) -> None:

@@ -1,4 +1,4 @@
-"""What Hugging Face calls the parameters of GPT-2, BERT and Llama (chapters 14 and 15)."""
+"""What Hugging Face calls the parameters of the models that it has (chapters 14 to 16)."""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -36,7 +36,7 @@ BERT = {
     "head.norm": "cls.predictions.transform.LayerNorm",
     "head.output.bias": "cls.predictions.bias",
 }
-LLAMA = {
+LLAMA = {  # and Mistral
     "embedding.tokens": "model.embed_tokens",
     "blocks.*.residual_1.norm": "model.layers.*.input_layernorm",
     "blocks.*.self_attention.W_q": "model.layers.*.self_attn.q_proj",
@@ -49,6 +49,13 @@ LLAMA = {
     "blocks.*.feed_forward.W_2": "model.layers.*.mlp.down_proj",
     "norm": "model.norm",
     "output": "lm_head",
+}
+GEMMA3 = LLAMA | {
+    "blocks.*.self_attention.q_norm": "model.layers.*.self_attn.q_norm",
+    "blocks.*.self_attention.k_norm": "model.layers.*.self_attn.k_norm",
+    "blocks.*.residual_1.norm_after": "model.layers.*.post_attention_layernorm",
+    "blocks.*.residual_2.norm": "model.layers.*.pre_feedforward_layernorm",
+    "blocks.*.residual_2.norm_after": "model.layers.*.post_feedforward_layernorm",
 }
 
 

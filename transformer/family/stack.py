@@ -9,10 +9,11 @@ from torch import Tensor, nn
 
 from transformer.cache import KeyValueCache
 from transformer.embedding import Embedding
+from transformer.family.blocks import make_block
 from transformer.family.config import FamilyConfig
 from transformer.layers import NORMS, initialise
 from transformer.masks import checked_padding_mask
-from transformer.model import EncoderLayer, last_norm
+from transformer.model import last_norm
 from transformer.saved import Pretrained
 
 
@@ -23,22 +24,27 @@ class Stack(nn.Module, Pretrained):
     alone makes a decoder or an encoder of the stack.
 
     The embeddings are multiplied by √d_model, as in chapter 8, only where the positions beside them
-    are sinusoidal; and they are normalised where each sum is.
+    are sinusoidal or ``config`` asks for it; and they are normalised where each sum is.
     """
 
     def __init__(self, config: FamilyConfig):
         super().__init__()
         c = config
         self.config = config
+        scaled = c.scale_embeddings or c.position == "sinusoidal"
         self.embedding = Embedding(
             c.vocab_size,
             c,
-            scale=math.sqrt(c.d_model) if c.position == "sinusoidal" else 1.0,
+            scale=math.sqrt(c.d_model) if scaled else 1.0,
             n_types=c.n_token_types,
             norm=NORMS[c.norm_kind](c.d_model, eps=c.norm_eps) if c.norm == "post" else None,
         )
-        positions = c.positions_in_attention()
-        self.blocks = nn.ModuleList(EncoderLayer(c, positions=positions) for _ in range(c.n_layers))
+        full = local = c.positions_in_attention()
+        if c.local_rope_theta is not None:
+            local = c.replace(rope_theta=c.local_rope_theta).positions_in_attention()
+        self.blocks = nn.ModuleList(
+            make_block(c, positions=full if window is None else local) for window in c.windows
+        )
         self.norm = last_norm(c)
         self.blocks.apply(initialise)
 
@@ -55,13 +61,15 @@ class Stack(nn.Module, Pretrained):
         x: Float[Tensor, "B T d_model"],
         mask: Bool[Tensor, "..."] | None,
         caches: Sequence[KeyValueCache] | None = None,
+        *,
+        local: Bool[Tensor, "..."] | None = None,
     ) -> Float[Tensor, "B T d_model"]:
-        """The vectors that come out of the last block."""
+        """The vectors out of the last block; ``local`` is the mask of blocks with a window."""
         blocks: Iterable[Callable[..., Tensor]] = self.blocks
         if caches is not None:
             blocks = [partial(a, cache=b) for a, b in zip(blocks, caches, strict=True)]
-        for block in blocks:
-            x = block(x, mask)
+        for block, window in zip(blocks, self.config.windows, strict=True):
+            x = block(x, mask if window is None else local)
         return self.norm(x)
 
     def padding_mask(self, tokens: Tensor, name: str = "tokens") -> Bool[Tensor, "B 1 1 T"]:

@@ -61,6 +61,8 @@ HOMES = {
     "blocks_longer": "transformer_book.experiments.chapter_15.blocks_longer:blocks_longer",
     "caches": "transformer_book.experiments.chapter_16.caches:caches",
     "caches_short": "transformer_book.experiments.chapter_16.caches:caches_short",
+    "thinking": "transformer_book.experiments.chapter_17.thinking:thinking",
+    "distilling": "transformer_book.experiments.chapter_17.distilling:distilling",
 }
 
 

@@ -1,6 +1,7 @@
 """What the living figures are made from, beside their own scripts: numbers that chapters make."""
 
 import json
+import random
 import re
 from collections.abc import Mapping
 from functools import cache
@@ -10,6 +11,8 @@ from typing import Any
 import torch
 
 from transformer_book.experiments.chapter_03.thermometer import N_DAYS, read_thermometer
+from transformer_book.experiments.chapter_17 import served
+from transformer_book.experiments.chapter_17.clock import Points
 from transformer_book.notebooks import cells_of, chapter_path
 
 TIMES = chapter_path(13)
@@ -18,9 +21,10 @@ MEASURED = re.compile(r"^ *(\d+) rows +([\d.]+) ms, ", re.MULTILINE)
 
 
 def write_living_files(folder: Path) -> None:
-    """Writes chapter 3's readings into ``readings.js``, chapter 13's times into ``thread.js``."""
+    """Chapter 3's readings, chapter 13's times, and chapter 17's clock with sixty readers."""
     write_module(folder / "readings.js", {"DAYS": readings()})
     write_module(folder / "thread.js", {"THREAD": thread()})
+    write_module(folder / "server.js", server())
 
 
 def write_module(path: Path, exports: Mapping[str, Any]) -> None:
@@ -58,3 +62,28 @@ def thread() -> dict[str, Any]:
     peak, bandwidth = (1e9 * float(each) for each in limits.groups())
     times = [[int(n), float(ms) / 1000] for n, ms in measured]
     return {"peak": peak, "bandwidth": bandwidth, "measured": times}
+
+
+@cache
+def server() -> dict[str, Any]:
+    """The points between which chapter 17's clock goes, and sixty readers who come to its server.
+
+    Of each reader: how long after the one before at one a second, and the words of his prompt and
+    of his answer.
+    """
+    points, g = Points.of(served()["costs"]["base"]), random.Random(0)
+    readers = [
+        [
+            round(g.expovariate(1.0), 4),
+            g.randrange(16, 64),
+            min(256, 1 + int(g.expovariate(1 / 66))),
+        ]
+        for _ in range(60)
+    ]
+    return {
+        "STEPS": [[S, row] for S, row in points.steps.items()],
+        "PROMPTS": points.prompts,
+        "PAST": points.past,
+        "TOP": served()["loads"]["capacity"],
+        "READERS": readers,
+    }

@@ -9,6 +9,7 @@ from torch import Tensor
 from transformer.family import DecoderOnly, FamilyConfig
 from transformer.layers import RMSNorm
 from transformer.multihead import Keys, MultiHeadAttention, Queries
+from transformer.positional import Turned
 from transformer.runtime import evaluating
 from transformer_book.experiments.cells import code_of
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
@@ -33,10 +34,10 @@ class NormedAttention(MultiHeadAttention):
         attention.q_norm, attention.k_norm = (RMSNorm(attention.d_k) for _ in range(2))
         return attention  # type: ignore[return-value]
 
-    def queries(self, query: Tensor, start: int = 0) -> Queries:
+    def queries(self, query: Tensor, start: Turned = 0) -> Queries:
         return self.positions.turn(self.q_norm(self.split(self.W_q(query))), start)  # type: ignore[operator]
 
-    def project(self, key: Tensor, value: Tensor, start: int = 0) -> tuple[Keys, Keys]:
+    def project(self, key: Tensor, value: Tensor, start: Turned = 0) -> tuple[Keys, Keys]:
         k, v = self.split(self.W_k(key)), self.split(self.W_v(value))
         return self.positions.turn(self.k_norm(k), start), v  # type: ignore[operator]
 

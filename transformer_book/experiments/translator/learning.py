@@ -15,7 +15,6 @@ from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from transformer.decoding import greedy_decode
 from transformer.decoding.protocol import Decodable
 from transformer.metrics import bleu, exact_match
-from transformer.runtime import default_device
 from transformer.training.objective import linear_schedule
 from transformer_book.descent import minimise
 from transformer_book.experiments.translator.data import MAX_LEN, corpus
@@ -47,14 +46,15 @@ def train_translator(
 
     Adam on batches of 32 sentences of similar length. The rate rises to ``lr`` in 50 steps and
     falls to zero in a straight line; gradients longer than 1 are cut to 1. Chapter 9 has the
-    reasons. The model moves to the GPU, if there is one.
+    reasons. The model stays where it is, by default on the CPU: so small a model makes a GPU wait
+    for Python most of the time.
 
     Raises ValueError for an ``lr`` that is not positive and fewer than 50 steps.
     """
-    device = default_device()
+    device = next(model.parameters()).device
     rate_of = linear_schedule(lr, warmup=50, n_steps=n_steps)  # which counts from 1
     batches = BucketedBatches(corpus().examples, batch_size=32, seed=seed)
-    model.to(device).train()
+    model.train()
 
     def loss_of(step: int) -> Tensor:
         batch = batches(step).to(device)

@@ -12,6 +12,7 @@ const NAMES = [
   "depth",
   "heads",
   "rates",
+  "serving",
 ];
 
 async function replace(host) {

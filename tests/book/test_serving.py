@@ -1,0 +1,178 @@
+"""Chapter 17: every server writes what greedy decoding writes, token for token."""
+
+import random
+
+import pytest
+import torch
+
+from transformer.decoding import greedy_decode
+from transformer.family import DecoderOnly, FamilyConfig
+from transformer_book.experiments.chapter_17 import of_the_server, served
+from transformer_book.experiments.chapter_17.clock import clock
+from transformer_book.experiments.chapter_17.measure import figures
+
+EOS, VOCAB = 6, 40
+SIZES = {"d_model": 32, "n_heads": 4, "n_layers": 2, "d_ff": 48, "max_len": 160}
+KINDS = {
+    "modern": FamilyConfig.modern(VOCAB, n_key_heads=2, **SIZES),
+    "gpt2": FamilyConfig(VOCAB, **SIZES),
+}
+SERVERS = {
+    "static": ("Pages", (4, 160), {"slots": 4, "policy": "static"}),
+    "shrinking": ("Pages", (4, 160), {"slots": 4, "policy": "shrinking"}),
+    "continuous": ("Pages", (4, 160), {"slots": 4}),
+    "in pieces": ("Pages", (4, 160), {"slots": 4, "chunk": 8}),
+    "pages": ("Pages", (40, 16), {"slots": 8}),
+    "pages run out": ("Pages", (8, 16), {"slots": 8}),
+    "pages run out, static": ("Pages", (8, 16), {"slots": 8, "policy": "static"}),
+    "shared": ("SharedPages", (60, 16), {"slots": 8}),
+    "shared, in pieces, pages run out": ("SharedPages", (9, 16), {"slots": 8, "chunk": 8}),
+    "pages of one word": ("SharedPages", (300, 1), {"slots": 8}),
+}
+
+
+@pytest.fixture(scope="module")
+def server():
+    return of_the_server().names()
+
+
+@pytest.fixture(scope="module", params=KINDS)
+def model(request):
+    """Of random weights, loud enough that what it writes does not repeat at once."""
+    torch.manual_seed(0)
+    made = DecoderOnly(KINDS[request.param]).double().eval()
+    for block in made.blocks:
+        for p in block.parameters():
+            if p.dim() == 2:
+                p.data *= 6
+    return made
+
+
+def readers(server, n=16, prefix=()):
+    g = random.Random(0)
+
+    def prompt():
+        return [*prefix, *(g.randrange(3, VOCAB) for _ in range(g.randrange(1, 40)))]
+
+    return [
+        server.Request(prompt(), arrival=0.002 * i, max_len=g.randrange(1, 45)) for i in range(n)
+    ]
+
+
+WRITTEN = {}  # by the model and its prompt: what greedy decoding writes
+
+
+def greedy(model, request):
+    key = model.config, tuple(request.prompt), request.max_len
+    if key not in WRITTEN:
+        WRITTEN[key] = _greedy(model, request)
+    return WRITTEN[key]
+
+
+def _greedy(model, request):
+    prompt, first = torch.tensor([request.prompt[:-1]]).long(), torch.tensor(request.prompt[-1:])
+    written = greedy_decode(model, prompt, bos_id=first, eos_id=EOS, max_len=request.max_len)
+    return written[0].tolist()
+
+
+@pytest.mark.parametrize("name", SERVERS)
+def test_every_server_writes_what_greedy_decoding_writes(name, model, server):
+    kind, room, how = SERVERS[name]
+    pages = getattr(server, kind)(*room)
+    requests = readers(server, prefix=[7, 9, 11] * 12 if "shared" in name else ())
+    server.serve(requests, server.Engine(model, pages), eos_id=EOS, **how)
+    assert [r.answer for r in requests] == [greedy(model, r) for r in requests]
+    assert all(len(r.times) == len(r.answer) for r in requests)
+    assert pages.n_held == 0  # when all have gone
+    assert sorted(pages.free) == list(range(pages.n))
+
+
+def test_some_answers_end_by_themselves_and_words_differ(model, server):
+    requests = readers(server)
+    server.serve(requests, server.Engine(model, server.Pages(4, 160)), slots=4, eos_id=EOS)
+    assert sum(r.answer[-1] == EOS for r in requests) >= 3
+    assert len({word for r in requests for word in r.answer}) > VOCAB / 2
+
+
+def test_a_shared_beginning_is_read_once(model, server):
+    requests, log = readers(server, 10, prefix=[7, 9, 11] * 16), []  # 48 words, three pages
+    engine = server.Engine(model, server.SharedPages(80, 16))
+    server.serve(requests, engine, slots=1, eos_id=EOS, log=log)
+    read = sum(n for _, _, batch, *_ in log for _, n in batch)
+    assert read == sum(len(r.words) - 1 for r in requests) - 9 * 48
+
+
+def test_pages_are_known_only_as_long_as_they_hold_their_words(server):
+    pages = server.SharedPages(3, 2)
+    first, other, third = (server.Request(words) for words in ([5, 6, 7], [8, 9, 4], [5, 6, 3]))
+    assert pages.admit(first)
+    first.n_kept = 3
+    pages.was_read(first)
+    pages.release(first)
+    assert len(pages.free) == 3
+    assert pages.admit(third)
+    assert third.n_kept == 2  # "5 6" is still there
+    pages.release(third)
+    third.n_kept = 0
+    assert pages.admit(other)
+    assert pages.grow(other, 6)  # takes all three pages
+    pages.release(other)
+    assert pages.admit(third)
+    assert third.n_kept == 0
+    assert not pages.known
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_a_draft_changes_no_word(n, model, server):
+    torch.manual_seed(1)
+    stranger = DecoderOnly(KINDS["gpt2"]).eval()
+    for draft, kept_all in ((stranger, False), (model, True)):
+        for request in readers(server, 5):
+            engines = [server.Engine(m, server.Pages(10, 32)) for m in (model, draft)]
+            how = {"n": n, "max_len": request.max_len, "eos_id": EOS}
+            answer, calls, kept = server.speculate(request.prompt, *engines, **how)
+            assert answer == greedy(model, request)
+            assert calls <= len(answer)
+            assert (kept == n * calls) if kept_all else (kept < n * calls or calls == 1)
+
+
+def test_who_needs_more_pages_than_there_are_is_refused(model, server):
+    engine = server.Engine(model, server.Pages(2, 16))
+    with pytest.raises(ValueError, match="more pages than there are"):
+        server.serve([server.Request([5] * 40)], engine, slots=2)
+
+
+def test_pages_that_are_mixed_up_change_words(model, server):
+    pages = server.Pages(40, 16)
+    right = pages.places
+    pages.places = lambda request, length: right(request, length).flip(0)
+    requests = readers(server)
+    server.serve(requests, server.Engine(model, pages), slots=8, eos_id=EOS)
+    assert [r.answer for r in requests] != [greedy(model, r) for r in requests]
+
+
+def test_the_clock_says_what_was_measured_and_goes_straight_between():
+    costs = served()["costs"]["base"]
+    seconds = clock(costs)
+    for B, T, S in ((1, 1, 96), (8, 1, 320), (32, 1, 32), (1, 64, 64), (1, 512, 512)):
+        assert seconds(B, T, S) == pytest.approx(costs[f"{B},{T},{S}"][1])
+    assert seconds(6, 1, 96) == pytest.approx((seconds(4, 1, 96) + seconds(8, 1, 96)) / 2)
+    assert seconds(8, 1, 64) == pytest.approx((seconds(8, 1, 32) + seconds(8, 1, 96)) / 2)
+    assert seconds(2, 32, 32) == seconds(1, 64, 64)  # two prompts, read together
+    assert seconds(1, 64, 512) >= seconds(1, 64, 64)
+    assert clock(costs, 0)(8, 1, 96) <= seconds(8, 1, 96) <= clock(costs, 2)(8, 1, 96)
+
+
+def test_figures_are_those_of_two_readers_counted_by_hand(server):
+    readers = [server.Request([5] * 10, max_len=3), server.Request([5] * 4, 0.5, max_len=3)]
+    engine, log = server.Clockwork(server.Pages(2, 20), lambda B, T, S: float(T > 1) + 1), []
+    server.serve(readers, engine, slots=2, log=log)
+    # 0-2 the first prompt, 2-3 a word; 3-5 the second prompt; 5-6 a word of both; 6-7 the last
+    assert [r.times for r in readers] == [[2.0, 3.0, 6.0], [5.0, 6.0, 7.0]]
+    found = figures(readers, log)
+    assert (found["first_p50"], found["whole_p50"], found["whole_p95"]) == (4.5, 6.5, 6.5)
+    assert found["tokens_per_s"] == pytest.approx(6 / 7)
+    assert found["gap_max"] == 3.0
+    assert found["texts_per_step"] == pytest.approx(4 / 3)
+    assert found["held"] == pytest.approx((3 * 20 + 3 * 40 + 20) / 7)
+    assert found["read_twice"] == 0

@@ -1,0 +1,204 @@
+"""Chapter 17: the checks of its turns and exercises, with the mistakes that people make."""
+
+from functools import partial
+from math import comb
+
+import torch
+
+from transformer_book.your_turn import Question, YourTurn
+
+
+def _next_batch(left, waiting, slots, policy):
+    going = [n for n in left if n > 0]
+    if policy == "static" and going:
+        return left
+    if policy == "shrinking" and going:
+        return going
+    return going + waiting[: slots - len(going)]
+
+
+def _never_static(left, waiting, slots, policy):
+    return _next_batch(left, waiting, slots, "shrinking" if policy == "static" else policy)
+
+
+def _too_many(left, waiting, slots, policy):
+    batch = _next_batch(left, waiting, slots, policy)
+    return [n for n in left if n > 0] + waiting if policy == "continuous" else batch
+
+
+check_next_batch = YourTurn(
+    "Your turn 17.1",
+    _next_batch,
+    [
+        ([2, 0], [5, 3, 4], 2, "continuous"),
+        ([2, 0], [5, 3, 4], 2, "static"),
+        ([2, 0], [5, 3, 4], 2, "shrinking"),
+        ([0, 0], [5, 3, 4], 2, "static"),
+        ([0, 0, 0], [7, 1], 3, "shrinking"),
+        ([4, 0, 9, 0], [6], 4, "continuous"),
+        ([3, 1], [8, 2], 2, "continuous"),
+    ],
+    mistakes={
+        "a static batch is computed whole, ended texts too, until all have ended": _never_static,
+        "no more than `slots` texts fit": _too_many,
+        "who waits comes in only where the batch is refilled, or empty": (
+            lambda left, waiting, slots, policy: _next_batch(left, waiting, slots, "continuous")
+        ),
+    },
+)
+check_place = YourTurn(
+    "Your turn 17.2",
+    lambda table, size, i: table[i // size] * size + i % size,
+    [
+        ([2, 0], 4, 5),
+        ([2, 0], 4, 0),
+        ([7, 1, 3], 16, 40),
+        ([7, 1, 3], 16, 31),
+        ([5], 3, 2),
+    ],
+    mistakes={
+        "the table says on which page; within it the words stand in order": (
+            lambda table, size, i: table[i // size] * size
+        ),
+        "a page begins at its number times `size`": (
+            lambda table, size, i: table[i // size] + i % size
+        ),
+        "pages need not lie in the order of the text": lambda table, size, i: i,
+    },
+)
+check_171 = Question(
+    "Exercise 17.1",
+    0.6,
+    mistakes={
+        0.4: "this is the share for somebody",
+        0.75: "all four rows are computed 100 times, and 160 of these are words of an answer",
+    },
+)
+check_172 = Question(
+    "Exercise 17.2",
+    302,
+    mistakes={
+        305: "a page is taken whole, the last one of a text, too",
+        37: "this is with a room of 8,192 words for each",
+        4882: "16 words are one page; a text has 1,000 words",
+    },
+)
+
+
+def _shared(known, prompt, size):
+    n = 0
+    while n + size < len(prompt) and known[n : n + size] == prompt[n : n + size]:
+        n += size
+    return n
+
+
+def _word_by_word(known, prompt, size):
+    pairs = zip(known, prompt[:-1], strict=False)
+    alike = [a == b for a, b in pairs]
+    return alike.index(False) if False in alike else len(alike)
+
+
+check_173 = YourTurn(
+    "Exercise 17.3",
+    _shared,
+    [
+        ([5, 6, 7, 8], [5, 6, 7, 8, 9], 2),
+        ([5, 6, 7, 8], [5, 6, 7, 8], 2),
+        ([5, 6, 7, 8], [5, 6, 7, 9, 3], 2),
+        ([5, 6, 7, 8, 9, 4], [5, 6, 7, 8, 9, 4, 8, 2], 4),
+        ([3, 6, 7, 8], [5, 6, 7, 8, 1], 2),
+        ([5, 6, 7, 8, 1, 1], [5, 6, 4, 8, 1, 1, 2], 2),
+    ],
+    mistakes={
+        "only whole pages are shared": _word_by_word,
+        "the last word of the prompt has to be read, for it says which word is next": (
+            lambda known, prompt, size: _shared(known, [*prompt, -1], size)
+        ),
+        "a page after one that differs can't be shared: its keys know what came before": (
+            lambda known, prompt, size: sum(
+                size
+                for n in range(0, len(prompt) - size, size)
+                if known[n : n + size] == prompt[n : n + size]
+            )
+        ),
+    },
+)
+check_174 = Question(
+    "Exercise 17.4",
+    2.2,
+    mistakes={
+        1.4: "the draft's four steps cost something, too",
+        1.6: "four guesses are four steps of the draft, one after another",
+        0.8: "this is what the draft costs alone",
+    },
+)
+
+
+def _expected(a, n):
+    return sum(a**i for i in range(n + 1))
+
+
+check_175 = YourTurn(
+    "Exercise 17.5",
+    _expected,
+    [(0.5, 1), (0.5, 2), (0.9, 4), (0.2, 8), (0.7, 3)],
+    mistakes={
+        "one word comes in any case, the target's own": lambda a, n: _expected(a, n) - 1,
+        "a guess counts only if all before it were right": lambda a, n: 1 + n * a,
+        "all n may be right, and then there is still the target's word": (
+            lambda a, n: _expected(a, n - 1)
+        ),
+    },
+)
+
+
+def _vote(p, k, tie=0.5, least=0):
+    def chance(n):
+        return comb(k, n) * p**n * (1 - p) ** (k - n)
+
+    more = sum(chance(n) for n in range(least or k // 2 + 1, k + 1))
+    return more if k % 2 or least else more + tie * chance(k // 2)
+
+
+check_176 = YourTurn(
+    "Exercise 17.6",
+    _vote,
+    [(0.6, 3), (0.6, 1), (0.6, 2), (0.25, 5), (0.59, 32), (0.45, 101)],
+    mistakes={
+        "with an even k there are ties, and a half of them is right": partial(_vote, tie=0.0),
+        "a tie is no majority: only a half of them is right": partial(_vote, tie=1.0),
+        "this is the chance that one of them is right": partial(_vote, least=1),
+        "there are several orders in which n of k are right": lambda p, k: sum(
+            p**n * (1 - p) ** (k - n) for n in range(k // 2 + 1, k + 1)
+        ),
+    },
+)
+
+
+def _gradient(z, v, tau, factor=1.0, rows=True, teacher=True):
+    other = v / tau if teacher else v
+    difference = (z / tau).softmax(dim=-1) - other.softmax(dim=-1)
+    return factor * tau * difference / (len(z) if rows else 1)
+
+
+_g = torch.Generator().manual_seed(0)
+_pairs = [
+    (torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 2.0]]), 2.0),
+    *((3 * torch.randn(n, 5, generator=_g), 3 * torch.randn(n, 5, generator=_g), tau)
+      for n, tau in ((2, 4.0), (3, 0.5), (4, 1.0))),
+]  # fmt: skip
+check_177 = YourTurn(
+    "Exercise 17.7",
+    _gradient,
+    _pairs,
+    mistakes={
+        "the loss is a mean over the rows": partial(_gradient, rows=False),
+        "it goes down where the pupil says too much: pupil less teacher": partial(
+            _gradient, factor=-1.0
+        ),
+        "the teacher's logits are divided by tau, too": partial(_gradient, teacher=False),
+        "of tau squared one tau is left: z / tau passes on a tau-th": lambda z, v, tau: (
+            tau * _gradient(z, v, tau)
+        ),
+    },
+)
