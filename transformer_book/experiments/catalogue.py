@@ -59,6 +59,8 @@ HOMES = {
     "experts": "transformer_book.experiments.chapter_15.experts:experts",
     "rewards": "transformer_book.experiments.chapter_15.rewards:rewards",
     "blocks_longer": "transformer_book.experiments.chapter_15.blocks_longer:blocks_longer",
+    "caches": "transformer_book.experiments.chapter_16.caches:caches",
+    "caches_short": "transformer_book.experiments.chapter_16.caches:caches_short",
     "thinking": "transformer_book.experiments.chapter_17.thinking:thinking",
     "distilling": "transformer_book.experiments.chapter_17.distilling:distilling",
 }
