@@ -11,7 +11,6 @@ from torch.nn.functional import cross_entropy
 from transformer.data.batches import make_batch
 from transformer.data.grammar import AlignedPair
 from transformer.data.tokens import PAD_ID
-from transformer.runtime import default_device
 from transformer_book.experiments.cells import chapter
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.learning import one_for_each
@@ -29,7 +28,7 @@ SENTENCES = 150
 @torch.no_grad()
 def losses_of(model: nn.Module, pairs: Sequence[AlignedPair]) -> Measures:
     """In nats a word: "in_view" with all French words, "alone" with the earlier ones only."""
-    batch = make_batch(corpus().encode(pairs[:SENTENCES])).to(default_device())
+    batch = make_batch(corpus().encode(pairs[:SENTENCES]))
     src, tgt = batch.inputs
 
     def loss(logits: Tensor) -> float:
