@@ -23,7 +23,7 @@ import tests.package.soft_cuda.brief
 import torch
 assert torch.cuda.get_device_name() == "software T4"
 """
-HERE = ("02", "03", "09", "10", "14", "15")
+HERE = ("02", "03", "09", "14", "15")
 # Cells that cannot do without what the cut leaves out, and why. They may fail.
 UNTRAINED = {
     "plot-arms": "it draws a mean of every few steps, and there are four",
