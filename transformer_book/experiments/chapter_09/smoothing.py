@@ -10,16 +10,15 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from transformer.data.batches import BucketedBatches, make_batch
+from transformer.data.batches import Batch, make_batch
 from transformer.data.tokens import PAD_ID
-from transformer.training import evaluate_loss, linear_schedule
-from transformer_book import minimise
+from transformer.training import evaluate_loss
 from transformer_book.experiments.cells import chapter
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
 from transformer_book.experiments.translator.data import corpus
-from transformer_book.experiments.translator.learning import judge
+from transformer_book.experiments.translator.learning import judge, train_translator
 from transformer_book.experiments.translator.teaching import pairs_of
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_09.smoothing"
@@ -27,25 +26,14 @@ HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_09.smoot
 
 def learn(make: Make, plan: Plan, *, smoothing: float) -> Iterator[tuple[int, Measures]]:
     """The share without a fault, the perplexity, and the mean of the largest probability."""
-    batches = BucketedBatches(corpus().examples, batch_size=32, seed=plan.seed)
+
+    def smoothed(logits: Tensor, batch: Batch) -> Tensor:
+        return cross_entropy(
+            logits.mT, batch.labels, ignore_index=PAD_ID, label_smoothing=smoothing
+        )
 
     def train(model: Any, n_steps: int) -> Measures:
-        rate_of = linear_schedule(plan.lr, warmup=50, n_steps=n_steps)
-
-        def loss_of(step: int) -> Tensor:
-            batch = batches(step)
-            logits = model(*batch.inputs)
-            return cross_entropy(
-                logits.mT, batch.labels, ignore_index=PAD_ID, label_smoothing=smoothing
-            )
-
-        minimise(
-            loss_of,
-            model.parameters(),
-            n_steps=n_steps,
-            lr=lambda step: rate_of(step + 1),
-            clip_norm=1.0,
-        )
+        train_translator(model, lr=plan.lr, seed=plan.seed, n_steps=n_steps, loss=smoothed)
         test = make_batch(corpus().encode(pairs_of(plan)))
         with torch.no_grad():
             largest = model(*test.inputs).softmax(dim=-1).amax(dim=-1)[test.labels != PAD_ID]

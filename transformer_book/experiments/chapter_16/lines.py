@@ -79,17 +79,17 @@ def _pairs(g: torch.Generator, wanted: Int[Tensor, " n"]) -> tuple[Tensor, Tenso
     keys = torch.rand(n, KEYS, generator=g).argsort(dim=1)  # each text has its own order
     for j in range(int(wanted.max())):
         key, value = WORDS + keys[:, j], torch.randint(VALUES, (n,), generator=g)
-        todo = row[wanted > j]
+        unplaced = row[wanted > j]
         for _ in range(12):  # tries to find room
-            far = (4 * 32 ** torch.rand(len(todo), generator=g)).round().long()  # of two words
-            first = (torch.rand(len(todo), generator=g) * (places - far)).long()
-            fits = ~(taken[todo, first] | taken[todo, first + far])
-            r, first, second = todo[fits], first[fits], (first + far)[fits]
+            far = (4 * 32 ** torch.rand(len(unplaced), generator=g)).round().long()  # of two words
+            first = (torch.rand(len(unplaced), generator=g) * (places - far)).long()
+            fits = ~(taken[unplaced, first] | taken[unplaced, first + far])
+            r, first, second = unplaced[fits], first[fits], (first + far)[fits]
             for place in (first, second):
                 taken[r, place] = True
                 tokens[r, 2 * place] = key[r]
                 tokens[r, 2 * place + 1] = WORDS + KEYS + value[r]
                 back[r, 2 * place] = back[r, 2 * place + 1] = -1
             back[r, 2 * second + 1] = 2 * far[fits]
-            todo = todo[~fits]
+            unplaced = unplaced[~fits]
     return tokens, back

@@ -16,12 +16,10 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from transformer import Transformer, TransformerConfig
-from transformer.data.batches import BucketedBatches, make_batch
+from transformer.data.batches import Batch, make_batch
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, Example
 from transformer.decoding import greedy_decode
 from transformer.runtime import default_device
-from transformer.training.objective import linear_schedule
-from transformer_book import minimise
 from transformer_book.experiments.cells import code_of
 from transformer_book.experiments.chapter_10 import make as large
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
@@ -30,7 +28,7 @@ from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
 from transformer_book.experiments.translator import trained
 from transformer_book.experiments.translator.data import MAX_LEN, corpus
-from transformer_book.experiments.translator.learning import judge
+from transformer_book.experiments.translator.learning import judge, next_word_loss, train_translator
 from transformer_book.experiments.translator.teaching import pairs_of
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_17.distilling"
@@ -92,31 +90,21 @@ def teach(
     lesson: Lesson | None = None,
 ) -> Transformer:
     """Trained as the book's translators are; with a teacher, by what it says of each next word."""
-    lesson, device = lesson or Lesson(), default_device()
-    rate_of = linear_schedule(lr, warmup=50, n_steps=n_steps)
-    batches = BucketedBatches(examples, batch_size=32, seed=seed)
-    model.to(device).train()
+    lesson = lesson or Lesson()
 
-    def loss_of(step: int) -> Tensor:
-        batch = batches(step).to(device)
-        real = batch.labels != PAD_ID
-        logits, labels = model(*batch.inputs)[real], batch.labels[real]
-        hard = cross_entropy(logits, labels)
+    def loss(logits: Tensor, batch: Batch) -> Tensor:
+        hard = next_word_loss(logits, batch)
         if teacher is None or lesson.temperature is None:
             return hard
+        real = batch.labels != PAD_ID
         with torch.no_grad():
             target = (teacher(*batch.inputs)[real] / lesson.temperature).softmax(dim=-1)
-        target = evened_out(target, labels) if lesson.evened else target
-        soft = soft_loss(logits, target, lesson.temperature)
+        target = evened_out(target, batch.labels[real]) if lesson.evened else target
+        soft = soft_loss(logits[real], target, lesson.temperature)
         return lesson.soft * soft + (1 - lesson.soft) * hard
 
-    minimise(
-        loss_of,
-        model.parameters(),
-        n_steps=n_steps,
-        lr=lambda step: rate_of(step + 1),
-        clip_norm=1.0,
-    )
+    model.to(default_device())
+    train_translator(model, lr=lr, seed=seed, n_steps=n_steps, examples=examples, loss=loss)
     return model.eval()
 
 

@@ -1,6 +1,6 @@
 """One training and one test for every stage of the translator."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -9,9 +9,9 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from transformer.data.batches import BucketedBatches, pad
+from transformer.data.batches import Batch, BucketedBatches, pad
 from transformer.data.grammar import AlignedPair
-from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, UNK_ID
+from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, UNK_ID, Example
 from transformer.decoding import greedy_decode
 from transformer.decoding.protocol import Decodable
 from transformer.metrics import bleu, exact_match
@@ -39,27 +39,39 @@ class Judged:
     same_for_both: float
 
 
+def next_word_loss(logits: Float[Tensor, "B T vocab"], batch: Batch) -> Tensor:
+    """In nats a word, padding left out."""
+    return cross_entropy(logits.flatten(0, 1), batch.labels.flatten(), ignore_index=PAD_ID)
+
+
 def train_translator(
-    model: nn.Module, *, lr: float, seed: int, n_steps: int = N_STEPS
+    model: nn.Module,
+    *,
+    lr: float,
+    seed: int,
+    n_steps: int = N_STEPS,
+    examples: Sequence[Example] | None = None,
+    loss: Callable[[Tensor, Batch], Tensor] = next_word_loss,
 ) -> list[float]:
     """Teaches ``model(src, tgt) -> logits`` the corpus; returns the loss of each step, in nats.
 
     Adam on batches of 32 sentences of similar length. The rate rises to ``lr`` in 50 steps and
     falls to zero in a straight line; gradients longer than 1 are cut to 1. Chapter 9 has the
     reasons. The model stays where it is, by default on the CPU: so small a model makes a GPU wait
-    for Python most of the time.
+    for Python most of the time. ``examples`` and ``loss(logits, batch)`` may be others.
 
     Raises ValueError for an ``lr`` that is not positive and fewer than 50 steps.
     """
     device = next(model.parameters()).device
     rate_of = linear_schedule(lr, warmup=50, n_steps=n_steps)  # which counts from 1
-    batches = BucketedBatches(corpus().examples, batch_size=32, seed=seed)
+    batches = BucketedBatches(
+        corpus().examples if examples is None else examples, batch_size=32, seed=seed
+    )
     model.train()
 
     def loss_of(step: int) -> Tensor:
         batch = batches(step).to(device)
-        logits = model(*batch.inputs)
-        return cross_entropy(logits.flatten(0, 1), batch.labels.flatten(), ignore_index=PAD_ID)
+        return loss(model(*batch.inputs), batch)
 
     return minimise(
         loss_of,
