@@ -7,9 +7,7 @@ from pathlib import Path
 from torch import Tensor
 
 from transformer.family import DecoderOnly, FamilyConfig
-from transformer.layers import RMSNorm
-from transformer.multihead import Keys, MultiHeadAttention, Queries
-from transformer.positional import Turned
+from transformer.multihead import MultiHeadAttention
 from transformer.runtime import evaluating
 from transformer_book.experiments.cells import code_of
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
@@ -24,32 +22,10 @@ STEPS = 240
 NAMES = ("block of today", "with QK-norm")
 
 
-class NormedAttention(MultiHeadAttention):
-    """Each query and each key is normalised, for each head, before positions turn it."""
-
-    @classmethod
-    def of(cls, attention: MultiHeadAttention) -> "NormedAttention":
-        """The same attention, weight for weight, with two new norms."""
-        attention.__class__ = cls
-        attention.q_norm, attention.k_norm = (RMSNorm(attention.d_k) for _ in range(2))
-        return attention  # type: ignore[return-value]
-
-    def queries(self, query: Tensor, start: Turned = 0) -> Queries:
-        return self.positions.turn(self.q_norm(self.split(self.W_q(query))), start)  # type: ignore[operator]
-
-    def project(self, key: Tensor, value: Tensor, start: Turned = 0) -> tuple[Keys, Keys]:
-        k, v = self.split(self.W_k(key)), self.split(self.W_v(value))
-        return self.positions.turn(self.k_norm(k), start), v  # type: ignore[operator]
-
-
 def small_model(*, normed: bool) -> DecoderOnly:
     """Two blocks of today, whose queries and keys are normalised or not."""
     sizes = {"d_model": 32, "n_heads": 4, "n_layers": 2, "d_ff": 86, "max_len": LENGTH}
-    model = DecoderOnly(FamilyConfig.modern(N_SYMBOLS[2] + 1, **sizes))
-    if normed:
-        for block in model.blocks:
-            NormedAttention.of(block.self_attention)  # type: ignore[arg-type]
-    return model
+    return DecoderOnly(FamilyConfig.modern(N_SYMBOLS[2] + 1, qk_norm=normed, **sizes))
 
 
 def largest_score(model: DecoderOnly) -> float:
