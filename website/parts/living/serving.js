@@ -5,12 +5,12 @@ import { Figure, range } from "./living.js";
 import { POLICIES, serve, told } from "./serving_run.js";
 
 export const CLAIMS = {
-  more: "a refilled batch writes a tenth more words a second than a static one",
+  more: "a refilled batch writes over 1.5 times as many words a second as a static one",
   sooner: "a place that is given away at once brings the first word sooner",
 };
 const LOADS = [0.1, 0.2, 0.3, 0.5, 0.65, 0.8, 0.9, 1, 1.15, 1.3];
 const WINDOW = 16; // seconds that are drawn
-const MORE = 1.1; // a tenth: less is what the last of sixty readers decides by chance
+const MORE = 1.5; // as the claim says
 const [LEFT, WIDE, TALL] = [4, 342, 17];
 
 const runs = new Map();
