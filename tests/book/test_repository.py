@@ -4,11 +4,9 @@ import gzip
 import hashlib
 import re
 import subprocess
-import tomllib
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tools.needs import lacking
 from tools.set_up import ROOT, repository
@@ -26,25 +24,8 @@ def tracked():
     return [ROOT / name for name in names.stdout.split("\0") if name]
 
 
-def test_the_config_names_it_and_the_sites_address():
-    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    site = f"https://{OWNER}.github.io/{NAME}/"
-    assert config["html"]["baseurl"] == site
-    assert config["sphinx"]["config"]["ogp_site_url"] == site
-
-
-def test_the_package_names_it():
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert project["urls"]["Source"] == repository()
-
-
-def test_the_readme_names_it():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"colab.research.google.com/github/{OWNER}/{NAME}/blob/main/chapters/" in readme
-
-
 def test_no_file_names_another():
-    """Who gives the repository its name writes it into ``_config.yml``, and is told the rest."""
+    """Who names the repository writes it into ``_config.yml``; ``make chapters`` does the rest."""
     pattern = re.compile(rf"(?<![\w-])[\w-]+(?:\.github\.io)?/{re.escape(NAME)}\b")
     own = {f"{OWNER}/{NAME}", f"{OWNER}.github.io/{NAME}"}
     for path in tracked():

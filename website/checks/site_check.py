@@ -30,7 +30,7 @@ from playwright.sync_api import (
 
 from website import ROOT, SITE
 from website.browser import chromium
-from website.checks.links import dead_links
+from website.checks.links import HOME, dead_links
 from website.hosting import badly_compressed, serve
 
 Screen = tuple[int, Literal["light", "dark"]]  # its width in pixels, and its colours
@@ -163,7 +163,7 @@ def main(site: Path = SITE) -> int:
     files = sorted(site.rglob("*.html"), key=lambda path: -path.stat().st_size)  # long ones first
     names = [path.relative_to(site).as_posix() for path in files if not leads_on(path)]
     pages = [name for name in names if not name.startswith("_static/")]
-    found = written_addresses(site) + dead_links(site, config["html"]["baseurl"])
+    found = written_addresses(site) + dead_links(site, config["html"]["baseurl"] or HOME)
     found += badly_compressed(site)
     server, base = serve(site)
     found += look_at_all(pages, base)

@@ -119,7 +119,7 @@ def package(config: dict, pages: list[Page], images: list[str]) -> str:
     read = ["cover", "nav", *(f"page-{n}" for n in range(len(pages)))]
     now = int(os.environ.get("SOURCE_DATE_EPOCH", datetime.now(UTC).timestamp()))
     return PACKAGE.format(
-        address=escape(config["html"]["baseurl"]),
+        address=escape(config["html"]["baseurl"] or config["title"]),
         title=escape(config["title"]),
         author=escape(config["author"]),
         modified=datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),

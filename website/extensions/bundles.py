@@ -211,10 +211,6 @@ def write_files(app: Sphinx, exception: Exception | None) -> None:
         path = static / name
         shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
     stamp_pages(folder)
-    base = app.config.html_baseurl
-    (folder / "robots.txt").write_text(f"User-agent: *\nAllow: /\n\nSitemap: {base}sitemap.xml\n")
-    lost = (WEBSITE / "templates" / "404.html").read_text(encoding="utf-8")
-    (folder / "404.html").write_text(lost.replace("BASE", base), encoding="utf-8")
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

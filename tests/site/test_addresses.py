@@ -1,0 +1,96 @@
+"""What leads to the repository or to the site's address is there once ``_config.yml`` names it."""
+
+import re
+
+import nbformat
+import pytest
+from sphinx.application import Sphinx
+
+from website.extensions.addresses import LOST
+
+REPOSITORY, SITE = "https://github.com/anna/a-book", "https://anna.example/book/"
+COLAB = "https://colab.research.google.com/github/anna/a-book/blob/main/"
+
+
+def built(folder, url, baseurl):
+    """The page of a notebook, and the file for robots, of a book with these addresses."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# A\n\nWords.")])
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "", "language": "python"}
+    nbformat.write(notebook, folder / "index.ipynb")
+    settings = {
+        "extensions": [
+            *("myst_nb", "sphinx_book_theme", "sphinxext.opengraph", "sphinx_sitemap"),
+            "website.extensions.addresses",
+        ],
+        "nb_execution_mode": "off",
+        "html_theme": "sphinx_book_theme",
+        "html_baseurl": baseurl,
+        "ogp_image": "_static/card.png",
+        "ogp_social_cards": {"enable": False},
+        "html_theme_options": {
+            "repository_url": url,
+            "repository_branch": "main",
+            "use_repository_button": True,
+            "use_issues_button": True,
+            "launch_buttons": {"colab_url": "https://colab.research.google.com"},
+        },
+    }
+    out = folder / "out"
+    Sphinx(folder, None, out, out / "doctrees", "html", settings, status=None).build()
+    page = (out / "index.html").read_text(encoding="utf-8")
+    links = re.findall(r'(?:href|content|url)="(https?://[^"]+)"', page)
+    return {each for each in links if re.search("anna|your_name|github.com/exec", each)}, out
+
+
+def test_what_is_named_is_linked(tmp_path):
+    links, out = built(tmp_path, REPOSITORY, SITE)
+    assert REPOSITORY in links
+    assert any(link.startswith(f"{REPOSITORY}/issues") for link in links)
+    assert any(link.startswith(COLAB) for link in links)
+    assert {f"{SITE}index.html", f"{SITE}_static/card.png"} <= links
+    assert f"Sitemap: {SITE}sitemap.xml" in (out / "robots.txt").read_text(encoding="utf-8")
+    assert f"<loc>{SITE}" in (out / "sitemap.xml").read_text(encoding="utf-8")
+
+
+def test_what_is_not_named_is_not_linked(tmp_path):
+    links, out = built(tmp_path, "https://github.com/your_name/transformer-book", "")
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert links == set()
+    assert "colab" not in page
+    assert "og:title" in page
+    assert "og:url" not in page
+    assert "card.png" not in page
+    assert "Sitemap" not in (out / "robots.txt").read_text(encoding="utf-8")
+    assert not (out / "sitemap.xml").exists()
+
+
+@pytest.mark.parametrize("at", ["no.html", "chapters/x/no.html"])
+def test_the_page_for_a_wrong_address_leads_into_the_book_from_any_depth(browser, at):
+    home = "http://a.invalid/book/"
+    first = {f"{home}intro.html": "The first page", f"{home}search.html?q=mask": "Found"}
+    context = browser.new_context(color_scheme="light")
+    page = context.new_page()
+
+    def answer(route):
+        there = first.get(route.request.url)
+        lost = LOST.read_text(encoding="utf-8")
+        route.fulfill(status=200 if there else 404, body=there or lost, content_type="text/html")
+
+    page.route("**/*", answer)
+    page.goto(f"{home}intro.html")
+    page.evaluate("localStorage.setItem('mode', 'dark')")
+    page.goto(home + at)
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == (
+        "rgb(18, 18, 18)"
+    )
+    page.get_by_role("searchbox").fill("mask")
+    with page.expect_navigation():
+        page.keyboard.press("Enter")
+    assert page.inner_text("body") == "Found"
+    page.goto(home + at)
+    page.wait_for_load_state("networkidle")
+    with page.expect_navigation():
+        page.get_by_role("link", name="The first page").first.click()
+    assert page.url == f"{home}intro.html"
+    context.close()
