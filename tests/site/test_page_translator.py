@@ -26,7 +26,7 @@ KINDS = ("encoder", "decoder", "cross")
 LIMITS = {"pad": PAD_ID, "bos": BOS_ID, "eos": EOS_ID, "maxLen": MAX_LEN}
 DECODING = {"bos_id": BOS_ID, "eos_id": EOS_ID, "max_len": MAX_LEN}
 OPENED = """async () => {
-    const modules = ["model", "parts", "decode", "text", "grammar", "safetensors", "words"];
+    const modules = ["model", "parts", "decode", "text", "grammar", "safetensors", "words", "near"];
     for (const name of modules) window[name] = await import(`./${name}.js`);
     window.numbers = await import("../numbers.js");
     const response = await fetch("weights.safetensors");
@@ -399,3 +399,45 @@ def test_the_place_where_words_leave_the_grammar(grammar):
         **{"the black cat sleeps": -1, "the black cat": -1, "the cat sleeps sleeps": 3, "": -1},
     }
     assert grammar.evaluate(call, [each.split() for each in sentences]) == [*sentences.values()]
+
+
+@pytest.mark.parametrize(
+    ("typed", "read"),
+    [
+        ("She doesn’t see it.", "she does not see it"),
+        ("I'm happy, they're sad", "i am happy they are sad"),
+        ("he's old; aren't they?", "he is old are not they"),
+        ("the queen's cat", "the queen's cat"),  # no verb
+    ],
+)
+def test_what_is_drawn_together_is_read_in_full(page, typed, read):
+    assert page.evaluate("typed => text.plain(typed)", typed) == read
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        *(("quene", "queen"), ("teh", "the"), ("beutifull", "beautiful"), ("sleeping", "sleep")),
+        *(("king", None), ("hello", None), ("world", None), ("sat", None)),
+    ],
+)
+def test_a_word_with_a_typing_error_is_known_and_another_word_is_not(page, typed, meant):
+    call = "typed => near.nearWord(typed, words.default.english.slice(4)) ?? null"
+    assert page.evaluate(call, typed) == meant
+
+
+@pytest.mark.parametrize(
+    ("typed", "nearest"),
+    [
+        ("the king sees a dog", "the actress sees a dog"),
+        ("the woman is reading a book", "the woman reads a book"),
+        ("he goes to school", "he goes to a school"),
+        ("hello world", None),
+    ],
+)
+def test_near_sentences_are_the_grammars(grammar, typed, nearest):
+    found = grammar.evaluate("typed => near.nearSentences(typed.split(' '), rules, 3)", typed)
+    assert (found[0] if found else None) == nearest
+    assert len(found) == (3 if nearest else 0)
+    complete = "found => found.every((each) => rules.next(each.split(' ')).complete)"
+    assert grammar.evaluate(complete, found)

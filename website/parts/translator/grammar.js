@@ -12,6 +12,7 @@ export class Grammar {
   constructor({ words, rules }) {
     this.kinds = Object.keys(words);
     const parts = this.kinds.flatMap((kind) => words[kind].map((word) => ({ word, kind })));
+    this.kindOf = new Map(parts.map(({ word, kind }) => [word, kind]));
     const sequence = (numbers) => all(...[numbers].flat().map((i) => parts[i]));
     for (const groups of rules) {
       const weights = groups.flatMap(([weight, ...those]) => those.map(() => weight));

@@ -5,6 +5,7 @@ import { generator } from "../numbers.js";
 import { trace } from "./decode.js";
 import { Grammar } from "./grammar.js";
 import { Transformer } from "./model.js";
+import { nearSentences, nearWord } from "./near.js";
 import { Search } from "./search.js";
 import { Vocabulary, french, plain, split } from "./text.js";
 import { WordBox } from "./word_box.js";
@@ -15,6 +16,7 @@ const WEIGHTS = new URL("weights.safetensors", import.meta.url);
 const NAME = "The translator of chapter 9";
 const { ids, english } = words;
 const vocabulary = new Vocabulary(english, ids.unk);
+const BEGUN = [...english, "don't", "doesn't", "isn't", "aren't"]; // which are read in full
 const limits = { ...ids, maxLen: words.maxLen };
 let loading; // what all translators of a page share
 let grammar;
@@ -49,6 +51,7 @@ class Translator {
       host.dataset.search,
     );
     this.written = new Written({ full, start: words.head });
+    this.help = make("div", { class: "help" });
     this.box.input.addEventListener("focus", () => this.#prepare());
     const section = this.#build(full);
     this.box.text = host.dataset.sentence ?? words.examples[0];
@@ -82,11 +85,11 @@ class Translator {
     more.append(button("Another sentence", () => this.#another()));
     if (full) more.append(button("Clear", () => this.#clear()));
     form.append(this.note, more);
-    const section = make("section", { class: "translator", "aria-label": NAME });
-    section.append(make("p", { class: "name", "aria-hidden": "true" }, NAME), form);
-    if (full) section.append(this.search.element);
-    section.append(this.state, this.written.element);
-    return section;
+    const name = make("p", { class: "name", "aria-hidden": "true" }, NAME);
+    const asked = make("div", {}, form, ...(full ? [this.search.element] : []), this.state);
+    const answer = make("div", { class: "answer" }, this.written.element, this.help);
+    const both = make("div", { class: "both" }, asked, answer);
+    return make("section", { class: "translator", "aria-label": NAME }, name, both);
   }
 
   #examples() {
@@ -118,7 +121,25 @@ class Translator {
   #forget(why) {
     this.asked = undefined;
     this.written.clear();
+    this.help.replaceChildren();
     this.#say(why);
+  }
+
+  /** In the place of an answer: three sentences that can be read, and all words. */
+  #offer(typed) {
+    const near = nearSentences(typed, theGrammar(), 3);
+    const sentences = near.length ? near : words.examples.slice(1, 4);
+    const title = near.length ? "It can read these, which are near" : "It can read these";
+    const known = Object.entries(words.grammar.words).map(([kind, those]) => {
+      const all = make("span", { lang: "en" }, those.join(", "));
+      return make("p", {}, make("b", {}, `${kind}: `), all);
+    });
+    const summary = make("summary", {}, `Show the ${vocabulary.ids.size} words`);
+    this.help.replaceChildren(
+      make("p", { class: "title" }, title),
+      ...sentences.map((sentence) => button(sentence, () => this.#take(sentence))),
+      make("details", {}, summary, ...known),
+    );
   }
 
   /** Which words the model does not know. */
@@ -128,7 +149,7 @@ class Translator {
     const begun = !/\s$/.test(text) && document.activeElement === this.box.input;
     const strange = typed.filter((word, i) => {
       const isBegun = begun && i === typed.length - 1;
-      return !vocabulary.ids.has(word) && !(isBegun && english.some((w) => w.startsWith(word)));
+      return !vocabulary.ids.has(word) && !(isBegun && BEGUN.some((w) => w.startsWith(word)));
     });
     this.unknown = typed.filter((word) => !vocabulary.ids.has(word));
     this.#mark(strange);
@@ -139,8 +160,20 @@ class Translator {
     if (!strange.length) return this.note.replaceChildren();
     const marked = (word) => [", ", make("mark", { lang: "en" }, word)];
     const named = [...new Set(strange)].flatMap(marked);
-    const known = `: it has learnt ${vocabulary.ids.size} words.`;
-    this.note.replaceChildren("The model does not know ", ...named.slice(1), known);
+    this.note.replaceChildren("The model does not know ", ...named.slice(1), ".");
+    const known = [...vocabulary.ids.keys()];
+    const meant = [...new Set(strange)].map((word) => [word, nearWord(word, known)]);
+    const offers = meant.filter(([, near]) => near);
+    if (!offers.length) return undefined;
+    const offer = ([word, near]) => [" ", button(near, () => this.#mend(word, near))];
+    return this.note.append(" Did you mean", ...offers.flatMap(offer), "?");
+  }
+
+  #mend(word, meant) {
+    const typed = split(plain(this.box.text));
+    this.box.text = typed.map((each) => (each === word ? meant : each)).join(" ");
+    this.box.input.focus();
+    if (!this.unknown.length) this.translate();
   }
 
   #prepare() {
@@ -163,7 +196,11 @@ class Translator {
     const typed = split(text);
     this.#mark(this.unknown);
     const refusal = this.#refusal(typed);
-    if (refusal) return this.#forget(refusal);
+    this.help.replaceChildren();
+    if (refusal) {
+      this.#forget(refusal);
+      return this.#offer(typed);
+    }
     const asked = {};
     this.asked = asked;
     this.#say(`Fetching the model, ${words.kilobytes} kB …`);

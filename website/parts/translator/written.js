@@ -73,18 +73,16 @@ export class Written {
     this.#write(0, 0, () => this.#say(this.chosen, false));
   }
 
-  /** Nothing is shown any more; a small one keeps its room. */
+  /** Nothing is shown any more. */
   clear() {
     clearTimeout(this.timer);
-    this.element.classList.add("nothing");
-    if (this.full) this.element.hidden = true;
+    this.element.hidden = true;
   }
 
   #begin({ source, target, steps, name, found, reshaped }) {
     clearTimeout(this.timer);
     Object.assign(this, { source, target, steps, name, reshaped, byReader: false });
     this.element.hidden = false;
-    this.element.classList.remove("nothing");
     this.#fillChoices(steps[0].cross);
     this.english.replaceChildren(...source.map((word) => this.#sourceWord(word)));
     this.#showFound(found);
