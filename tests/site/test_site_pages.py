@@ -1,5 +1,6 @@
 """What the site adds to a page of Jupyter Book: numbers, links, formulas, ✓ lines, questions."""
 
+import io
 import shutil
 from types import SimpleNamespace
 
@@ -9,17 +10,19 @@ import pytest
 import yaml
 from docutils import nodes
 from docutils.utils import new_document
+from pygments.lexers.python import PythonLexer
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 from tools.chapters import NOTEBOOKS, ROOT
 from transformer_book.claims import Claim
 from website.checks.site_check import leads_on
+from website.extensions.code import BookFormatter
 from website.extensions.formulas import mathml
 from website.extensions.next_page import questions
 from website.extensions.old_addresses import page_for, write_pages
 from website.extensions.ticks import set_ticks
-from website.hosting import serve
+from website.server import serve
 
 NUMBERED = """# 1. What chapter 2 asks
 
@@ -93,6 +96,25 @@ def test_what_carries_a_number_is_reached_by_it(chapters):
     assert formula.find(".//math").get("display") == "block"
     links = [link.get("href") for link in chapters["02_y"].findall(".//p/a")]
     assert links == [f"01_x.html#{name}-1.1" for name in ("eq", "fig", "ex", "sec")]
+
+
+CODE = """def a_function(of, some, arguments): ...
+
+
+    return a_value_that_is_far_too_long_for_a_phone
+"""
+
+
+def test_a_long_line_hangs_below_its_own_beginning_and_of_two_blank_lines_one_is_seen():
+    html = io.StringIO()
+    BookFormatter().format(PythonLexer().get_tokens(CODE), html)
+    page = lxml.html.fromstring(html.getvalue())
+    lines = page.xpath("//span[@class='line']")
+    assert [line.text_content().strip().split()[0] for line in lines] == ["def", "return"]
+    assert [line.get("style") for line in lines] == [None, "--in: 4"]
+    [hidden] = page.xpath("//span[@class='blank']")
+    assert hidden.text_content() == "\n"
+    assert page.text_content().strip() == CODE.strip()  # what is copied has both
 
 
 def test_formulas_are_set_when_the_site_is_built():
