@@ -30,6 +30,8 @@ NUMBERED = """# 1. What chapter 2 asks
 
 Chapter 2 and chapter 1, chapter 3 and `chapter 2`; see [A](#b1), and so on.
 
+Of a $k$-gram ($a$, $b$), 40 % is said: `40 %`.
+
 ## 1.1 Sums
 
 $$ a + b \\tag{1.1} $$
@@ -55,7 +57,7 @@ def chapters(tmp_path_factory):
         (source / name).parent.mkdir(exist_ok=True)
         (source / f"{name}.md").write_text(text, encoding="utf-8")
     (source / "r.bib").write_text("@book{b1, title={T}, author={A B}, year=1}")
-    book = (f"website.extensions.{name}" for name in ("book_site", "formulas"))
+    book = (f"website.extensions.{name}" for name in ("book_site", "formulas", "unbroken"))
     settings = {
         "extensions": ["myst_nb", "sphinxcontrib.bibtex", *book],
         "nb_execution_mode": "off",
@@ -96,6 +98,13 @@ def test_what_carries_a_number_is_reached_by_it(chapters):
     assert formula.find(".//math").get("display") == "block"
     links = [link.get("href") for link in chapters["02_y"].findall(".//p/a")]
     assert links == [f"01_x.html#{name}-1.1" for name in ("eq", "fig", "ex", "sec")]
+
+
+def test_a_line_does_not_break_between_a_formula_and_the_sign_after_it(chapters):
+    [said] = (p for p in chapters["01_x"].findall(".//p") if p.text_content().startswith("Of a"))
+    whole = [part.text_content() for part in said.findall("span[@class='book-unbroken']")]
+    assert whole == ["k-gram", "(a,", "b),"]
+    assert said.text_content() == "Of a k-gram (a, b), 40\N{NARROW NO-BREAK SPACE}% is said: 40 %."
 
 
 CODE = """def a_function(of, some, arguments): ...
