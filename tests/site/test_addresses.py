@@ -6,14 +6,15 @@ import nbformat
 import pytest
 from sphinx.application import Sphinx
 
-from website.extensions.addresses import LOST
+from website import ROOT
 
+LOST = ROOT / "website" / "templates" / "404.html"
 REPOSITORY, SITE = "https://github.com/anna/a-book", "https://anna.example/book/"
 COLAB = "https://colab.research.google.com/github/anna/a-book/blob/main/"
 
 
 def built(folder, url, baseurl):
-    """The page of a notebook, and the file for robots, of a book with these addresses."""
+    """What the page of a notebook links to, in a book with these addresses; and its folder."""
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# A\n\nWords.")])
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "", "language": "python"}
     nbformat.write(notebook, folder / "index.ipynb")
@@ -48,7 +49,6 @@ def test_what_is_named_is_linked(tmp_path):
     assert any(link.startswith(f"{REPOSITORY}/issues") for link in links)
     assert any(link.startswith(COLAB) for link in links)
     assert {f"{SITE}index.html", f"{SITE}_static/card.png"} <= links
-    assert f"Sitemap: {SITE}sitemap.xml" in (out / "robots.txt").read_text(encoding="utf-8")
     assert f"<loc>{SITE}" in (out / "sitemap.xml").read_text(encoding="utf-8")
 
 
@@ -60,7 +60,6 @@ def test_what_is_not_named_is_not_linked(tmp_path):
     assert "og:title" in page
     assert "og:url" not in page
     assert "card.png" not in page
-    assert "Sitemap" not in (out / "robots.txt").read_text(encoding="utf-8")
     assert not (out / "sitemap.xml").exists()
 
 
