@@ -27,7 +27,7 @@ from transformer_book.exam.allowed import FINISHED, objection
 from transformer_book.exam.modules import WITH_YOUR_WEIGHTS
 from transformer_book.exam.parts import PARTS, answer
 from transformer_book.exam.report import FILE, Result
-from transformer_book.exam.runner import PATIENCE, exam, examine, parts_named
+from transformer_book.exam.runner import NAMED, PATIENCE, exam, examine, parts_named
 from transformer_book.exam.training_questions import DECODINGS, LOSSES
 from transformer_book.exam.weights import NAMES
 from transformer_book.exam.worker import load
@@ -576,7 +576,8 @@ def test_the_page_begins_empty_and_ends_right():
         for cell in code_cells(NOTEBOOK)
     }
     empty = printed["exam-mine"].splitlines()
-    assert [line[0] for line in empty[:-1]] == ["○"] * len(PARTS)
+    assert empty[:-1] == [f"○ {name}: mine.py has no {name} yet" for name in [*PARTS][:NAMED]]
+    assert empty[-1] == f"0 of {len(PARTS)} right, {len(PARTS)} not there yet"
     wrong = printed["exam-wrong"]
     assert wrong.startswith("✗ attention: ")
     assert "[[0.88]]" in wrong

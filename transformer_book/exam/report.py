@@ -33,6 +33,11 @@ class Result:
     def __str__(self) -> str:
         return f"{self.mark} {self.part}: {self.text}"
 
+    @property
+    def is_unwritten(self) -> bool:
+        """Whether there is nothing to say but that."""
+        return " has no " in self.text and self.text.endswith(" yet")
+
 
 def shown_as(value: Any) -> str:
     """A value as it can be read at a glance."""
