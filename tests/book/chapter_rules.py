@@ -147,7 +147,11 @@ def ticks_are_claims(notebook: NotebookNode) -> Iterator[str]:
 
 def folds_say_what_is_in_them(notebook: NotebookNode) -> Iterator[str]:
     for cell in notebook.cells:
-        known = FOLDED | {"nbval-ignore-output", "remove-output"} if cell.id != "set-up" else {"remove-cell"}
+        known = (
+            FOLDED | {"nbval-ignore-output", "remove-output"}
+            if cell.id != "set-up"
+            else {"remove-cell"}
+        )
         if unknown := tags(cell) - known:
             yield f"{cell.id}: is tagged {', '.join(sorted(unknown))}"
         title = TITLE.match(cell.source)

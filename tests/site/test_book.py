@@ -5,10 +5,11 @@ import re
 import lxml.html
 import nbformat
 import pytest
+import yaml
 
 from tools.chapters import CHAPTERS
 from transformer_book.claims import claims_of
-from website import SITE
+from website import ROOT, SITE
 from website.server import serve
 
 if not (SITE / "index.html").is_file():
@@ -68,6 +69,22 @@ def opened(browser, base):
     for context in contexts:
         context.close()
     assert wrong == []
+
+
+@pytest.mark.parametrize("page", ["intro.html", SCALING])
+def test_author_and_edition_are_those_of_the_config(page):
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    named = config["author"], config["sphinx"]["config"]["release"]
+    html = lxml.html.parse(str(SITE / page))
+    byline = ["book-byline"] if page == "intro.html" else []
+    for place in ("bd-footer-content", *byline):
+        [element] = html.xpath(f"//*[contains(concat(@class, ' '), '{place} ')]")
+        assert all(each in words(element.text_content()) for each in named)
+
+
+def test_no_page_leads_to_a_placeholder():
+    pages = SITE.rglob("*.html")
+    assert [page.name for page in pages if "your_name" in page.read_text(encoding="utf-8")] == []
 
 
 def test_a_fold_opens_and_has_its_code(opened):
