@@ -166,7 +166,6 @@ def test_what_is_found_is_marked_in_prose(asked):
         ("√d", "inner"),
         ("遮", "term-mask"),
         ("sofmtax", "term-softmax"),  # spelt nearly so
-        ("why is my softmax vs scores", "sec-4.2"),  # little words are none
         ("padding zebra", "inner"),  # no place has both
         ("garbage", "sec-4.2"),  # of learners
     ],
@@ -179,6 +178,11 @@ def test_what_is_nowhere_is_said(asked):
     page = asked("zebra")  # which stands under a letter of the index alone
     assert page.get_by_role("status").inner_text() == "No places with “zebra”."
     assert links(page) == []
+
+
+def test_little_words_are_none(asked):
+    said = asked("why is my softmax vs scores").get_by_role("status").inner_text()
+    assert said.startswith("1 place with")
 
 
 def test_what_is_only_like_it_is_said(asked):

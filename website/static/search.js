@@ -19,6 +19,7 @@
   for (const input of document.querySelectorAll("input[name=q]")) input.value = asked;
   document.querySelector(".bd-search-container input[name=q]")?.select();
   if (!asked) return;
+  says.textContent = "Searching …";
 
   // Chinese has no spaces: each two neighbours are a word. A name is found by its later parts, too.
   const pairs = (word) =>
