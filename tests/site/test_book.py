@@ -169,7 +169,7 @@ def test_a_search_begins_on_any_page_and_marks_what_it_found(opened):
     page.get_by_role("button", name="Search").first.click()
     page.get_by_role("searchbox").first.fill("softmax saturates")
     page.keyboard.press("Enter")
-    page.locator("#search-results a[href*='chapters/']").first.click()
+    page.locator("#search-hits a[href*='chapters/']").first.click()
     page.locator(".highlighted").first.wait_for(state="attached")
 
 

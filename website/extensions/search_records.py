@@ -1,15 +1,12 @@
 """What readers search: sections, terms of the glossary and names of the package, as records.
 
-Pagefind makes an index of them in small files, of which a search fetches the few that it needs, and
-``theme/search.html`` asks it. A record is a section in its own words, without code, outputs and the
+``static/search.js`` makes an index of them in the browser, with MiniSearch (``static/vendor``),
+which forgives typing errors. A record is a section in its own words, without code, outputs and the
 sections inside it; so a hit leads to a place and not to a page, and what is shown of it is prose.
 """
 
-import html
-import subprocess
-import sys
-import tempfile
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,10 +15,29 @@ from lxml.html import HtmlElement
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-FOLDER = "_static/search"
-SEARCHED = "*.html", "chapters/*.html", "appendix/*.html"
+FILE = "_static/search_records.js"
+SEARCHED = "intro.html", "chapters/*.html", "appendix/*.html"
+NOT_A_TEXT = "appendix/ledger.html"  # a table of claims, with fields of its own to search them
 # Sphinx's own index and search, which know pages only.
 SPHINX_S = "searchindex.js", "_static/searchtools.js", "_static/language_data.js"
+# What learners call a place, in other words than the book has there.
+BAD = "chapters/the_text_is_bad.html"
+ALSO = {
+    BAD: "garbage gibberish nonsense wrong, the model decoder outputs only eos pad bos, repeats "
+    "the same word token, stuck, stops early, empty, low loss, bug debug",
+    f"{BAD}#the-end-is-never-learned": "never stops, no eos",
+    f"{BAD}#the-wrong-axis": "softmax dim dimension",
+    f"{BAD}#dropout-left-on": "forgot model.eval, different output in train and eval",
+    f"{BAD}#a-rate-too-high": "same output for all inputs, does not learn",
+    "chapters/06_positions.html#sec-6.5": "RoPE rotary vs sinusoidal, interleaved or half",
+    "chapters/07_add_and_norm.html#sec-7.3": "LayerNorm vs BatchNorm, biased unbiased std",
+    "chapters/09_training.html#sec-9.4": "warmup, Noam schedule",
+    "chapters/09_training.html#sec-9.5": "validation loss goes up, overfitting",
+    "chapters/10_decoding.html#sec-10.5": "KV cache",
+    "chapters/13_where_the_time_goes.html": "slow, speed, out of memory OOM, GPU CUDA",
+    "chapters/13_where_the_time_goes.html#sec-13.3": "quadratic memory, long sequences",
+    "chapters/14_gpt_and_bert.html#sec-14.5": "padding side left or right when generating",
+}
 ARTICLE = "//article[contains(concat(' ', @class, ' '), ' bd-article ')]"
 # Not prose: code, what it prints and draws, and what only helps to find one's way.
 NOT_SEARCHED = (
@@ -30,14 +46,12 @@ NOT_SEARCHED = (
 )
 # What a formula's parts are called where it is one line of text, before which of its children.
 IN_A_LINE = {"msqrt": "√", "msub": " _", "msup": " ^", "msubsup": " _^", "mfrac": " /"}
-# Pagefind's own user interfaces, of which the search page needs none.
-NOT_NEEDED = "*-ui.*", "*-highlight.js", "wasm.unknown.pagefind"
 
 
 class Record(NamedTuple):
     """``where`` is the page that ``address`` leads to, if ``title`` is not the page's own.
 
-    ``kind`` is "term", "chapter", "appendix" or "name": in this order they are shown.
+    ``kind`` is "term", "chapter", "appendix" or "name"; ``also`` is found and not shown.
     """
 
     address: str
@@ -45,6 +59,7 @@ class Record(NamedTuple):
     where: str
     text: str
     kind: str
+    also: str = ""
 
 
 def words_of(element: HtmlElement) -> str:
@@ -75,7 +90,9 @@ def terms(article: HtmlElement, address: str, page: str) -> Iterator[Record]:
             said.append(words_of(follows))
             if follows.tag == "dd":
                 break
-        yield Record(f"{address}#{entry.get('id')}", said[0], page, " ".join(said[1:]), "term")
+        title, *others, _ = said
+        text = " ".join(said[1:])
+        yield Record(f"{address}#{entry.get('id')}", title, page, text, "term", " ".join(others))
 
 
 def names(article: HtmlElement, address: str, page: str) -> Iterator[Record]:
@@ -98,42 +115,29 @@ def records_of(path: Path, folder: Path) -> Iterator[Record]:
         for i, section in enumerate(sections):
             here = address if i == 0 else f"{address}#{section.get('id')}"
             if text := words_of(section):
-                yield Record(here, heading_of(section), title if i else "", text, kind)
+                where, also = title if i else "", ALSO.get(here, "")
+                yield Record(here, heading_of(section), where, text, kind, also)
         yield from terms(article, address, title)
         yield from names(article, address, title)
 
 
-def as_html(record: Record) -> str:
-    address, title, where, text, kind = (html.escape(part) for part in record)
-    return (
-        f'<html lang="en"><body data-pagefind-filter="kind:{kind}"><h1>{title}</h1>'
-        f'<p data-pagefind-ignore><b data-pagefind-meta="address">{address}</b>'
-        f'<b data-pagefind-meta="where">{where}</b></p><p>{text}</p></body></html>'
-    )
-
-
-def write_index(records: Iterable[Record], to: Path) -> None:
-    """One index of all records, in a folder of its own. Raises ExtensionError if it fails."""
-    with tempfile.TemporaryDirectory() as folder:
-        for i, record in enumerate(records):
-            (Path(folder) / f"{i}.html").write_text(as_html(record), encoding="utf-8")
-        command = [sys.executable, "-m", "pagefind", "--site", folder, "--output-path", str(to)]
-        done = subprocess.run([*command, "--include-characters", "_√"], capture_output=True)
-    if done.returncode:
-        raise ExtensionError(f"pagefind makes no index: {done.stderr.decode()[-500:]}")
-    for pattern in NOT_NEEDED:
-        for left in to.glob(pattern):
-            left.unlink()
+def write_records(folder: Path) -> None:
+    """Those of all pages of a built site, as a script, which a page that was opened as a file may
+    load, too. Raises ExtensionError if a place in ``ALSO`` is not there."""
+    pages = [page for where in SEARCHED for page in sorted(folder.glob(where))]
+    found = [r for page in pages if page != folder / NOT_A_TEXT for r in records_of(page, folder)]
+    if lost := ALSO.keys() - {record.address for record in found}:
+        raise ExtensionError(f"ALSO names what no page has: {', '.join(sorted(lost))}")
+    text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
+    (folder / FILE).write_text(f"const RECORDS = {text};\n", encoding="utf-8")
 
 
 def write_search(app: Sphinx, exception: Exception | None) -> None:
     if exception is not None or app.builder.name != "html":
         return
-    folder = Path(app.outdir)
-    pages = [page for where in SEARCHED for page in sorted(folder.glob(where))]
-    write_index((r for page in pages for r in records_of(page, folder)), folder / FOLDER)
+    write_records(Path(app.outdir))
     for name in SPHINX_S:
-        (folder / name).unlink(missing_ok=True)
+        (Path(app.outdir) / name).unlink(missing_ok=True)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -1,91 +1,112 @@
-// The search page: what the address asks for, looked up in the index that was made with the site.
-
-const AT_FIRST = 12; // of a kind; more come when the last one is near the screen
-const KINDS = [
-  ["term", "In the glossary", 3],
-  ["chapter", "In the chapters", AT_FIRST],
-  ["appendix", "In the appendix", 3],
-  ["name", "In the package", 5],
-];
-const root = new URL(document.documentElement.dataset.content_root, location.href);
-const says = document.getElementById("search-says");
-const results = document.getElementById("search-results");
-const asked = new URLSearchParams(location.search).get("q")?.trim() ?? "";
-const words = asked.replace(/\bsqrt\b[\s(]*/gi, "√"); // as the records of formulas have it
-
-const make = (tag, className = "", ...inside) => {
-  const element = Object.assign(document.createElement(tag), { className });
-  element.append(...inside);
-  return element;
-};
-
-/** An entry; Pagefind has escaped the text of an excerpt, and marked the words that were found. */
-function entry({ meta, excerpt }) {
-  const link = make("a", "", meta.title);
-  const address = new URL(meta.address, root);
-  address.searchParams.set("highlight", asked);
-  link.href = address;
-  const context = make("p", "context");
-  context.innerHTML = excerpt;
-  const where = meta.where ? [make("span", "search-where", ` ${meta.where}`)] : [];
-  return make("li", "", link, ...where, context);
-}
-
-/** Adds the next entries to a list, and goes on once the last of them comes near the screen. */
-async function fill(list, hits, n) {
-  const found = await Promise.all(hits.splice(0, n).map((hit) => hit.data()));
-  const same = ({ meta }) => meta.title.toLowerCase() === asked.toLowerCase();
-  const exact = found.filter(same);
-  list.append(...[...exact, ...found.filter((one) => !same(one))].map(entry));
-  if (!hits.length) return;
-  const observer = new IntersectionObserver(
-    (entries) => {
-      if (!entries.some((one) => one.isIntersecting)) return;
-      observer.disconnect();
-      fill(list, hits, AT_FIRST);
-    },
-    { rootMargin: "200px" },
-  );
-  observer.observe(list.lastElementChild);
-}
-
-async function search() {
-  results.ariaBusy = "true";
-  const { options, search } = await import(new URL("_static/search/pagefind.js", root));
-  await options({ excerptLength: 30 });
-  const ask = async ([kind, title, n]) => {
-    const { results: hits } = await search(words, { filters: { kind } });
-    return { title, n, hits, total: hits.length };
+// The search page: what the address asks for, looked up in the records that were made with the site.
+// Classic and no module, so that a page that was opened as a file can search, too.
+(async () => {
+  // In these groups are the hits, and so many are shown at first; which comes the sooner.
+  const KINDS = {
+    term: ["In the glossary", 3, 1.5],
+    chapter: ["In the chapters", 12, 1],
+    appendix: ["In the appendix", 3, 0.7],
+    name: ["In the package", 5, 0.2],
   };
-  const found = await Promise.all(KINDS.map(ask));
-  if (/^[^√]*[_(]/.test(words)) found.unshift(found.pop()); // a name of the package
-  const total = found.reduce((sum, { total }) => sum + total, 0);
-  says.textContent = total
-    ? `${total} ${total === 1 ? "place" : "places"} with “${asked}”.`
-    : `Nothing has all words of “${asked}”. Try fewer, or one of the glossary.`;
-  for (const { title, n, hits } of found.filter(({ total }) => total)) {
-    const list = make("ul", "search");
-    const more = make("button", "btn search-more", `All ${hits.length}`);
-    results.append(make("h2", "", title), list);
-    const rest = n < AT_FIRST ? hits.splice(Math.max(n, 3)) : [];
-    if (rest.length) {
-      more.addEventListener("click", () => {
-        more.remove();
-        fill(list, rest, AT_FIRST);
-      });
-      results.append(more);
-    }
-    await fill(list, hits, n);
-  }
-  results.ariaBusy = "false";
-}
+  const LITTLE = new Set(
+    `a about an and are as at be but by can do does for from get gets has have how i if in is it its
+    me my of on only or so that the this to versus vs was what when where which why with you
+    your`.split(/\s+/),
+  );
+  const says = document.getElementById("search-says");
+  const results = document.getElementById("search-hits");
+  const asked = new URLSearchParams(location.search).get("q")?.trim() ?? "";
+  for (const input of document.querySelectorAll("input[name=q]")) input.value = asked;
+  document.querySelector(".bd-search-container input[name=q]")?.select();
+  if (!asked) return;
+  says.textContent = "Searching …";
 
-for (const input of document.querySelectorAll("input[name=q]")) input.value = asked;
-document.querySelector(".bd-search-container input[name=q]")?.select();
-if (location.protocol === "file:")
-  says.textContent =
-    "A page that is opened as a file cannot search. `make serve` shows the book so that it can.";
-else if (asked)
-  search().catch(({ message }) => {
-    says.textContent = `The index could not be read (${message}). Load the page again.`;
+  // Chinese has no spaces: each two neighbours are a word. A name is found by its later parts, too.
+  const pairs = (word) =>
+    /^\p{Script=Han}{3,}$/u.test(word) ? [...word].slice(1).map((c, i) => word[i] + c) : [word];
+  const words = (text) =>
+    (text.match(/[\p{L}\p{N}_√]+(?:[-–.][\p{L}\p{N}_]+)*/gu) ?? []).flatMap(pairs);
+  const parts = (word) => [
+    word,
+    ...[...word.matchAll(/(?<=[-–._√])|(?<=[a-z])(?=[A-Z])/g)].map(({ index }) =>
+      word.slice(index),
+    ),
+  ];
+  const plain = (word) => word.toLowerCase().replace(/[-–]|(?<=[a-z]{2}[^s])s$/g, "");
+  const telling = (word) => word.length > 2 || /\W/.test(word);
+  const index = new MiniSearch({
+    fields: ["title", "where", "text", "also"],
+    storeFields: ["address", "title", "where", "text", "kind"],
+    tokenize: (text) => words(text).flatMap(parts),
+    processTerm: (word) => !LITTLE.has(word.toLowerCase()) && plain(word),
+    searchOptions: {
+      tokenize: words,
+      prefix: telling,
+      boost: { title: 4, also: 2, where: 0.5 },
+      boostDocument: (_id, _word, { kind }) => KINDS[kind][2],
+    },
   });
+  const records = RECORDS.map(([address, title, where, text, kind, also], id) => {
+    return { id, address, title, where, text, kind, also };
+  });
+  await index.addAllAsync(records, { chunkSize: 100 });
+
+  const make = (tag, className = "", ...inside) => {
+    const element = Object.assign(document.createElement(tag), { className });
+    element.append(...inside);
+    return element;
+  };
+
+  /** Where most of the words stand close together, with each of them marked. */
+  const excerpt = (text, found) => {
+    const longest = [...found].sort((a, b) => b.length - a.length);
+    const spelt = longest.map((word) => [...word].join("[-–]?") + (/\w$/.test(word) ? "s?" : ""));
+    const mark = new RegExp(`(?<![a-z\\d])(${spelt.join("|")})(?![a-z\\d])`, "gi");
+    const places = [...text.matchAll(mark)].map(({ index }) => index);
+    const near = (place) => places.filter((other) => other >= place && other < place + 200).length;
+    const best = places.reduce((best, one) => (near(one) > near(best) ? one : best), 0);
+    const start = best > 60 ? text.indexOf(" ", best - 60) + 1 : 0;
+    const end = start + 240 < text.length ? text.lastIndexOf(" ", start + 240) : text.length;
+    const pieces = text.slice(start, end).split(mark);
+    const shown = pieces.map((piece, i) => (i % 2 ? make("mark", "", piece) : piece));
+    return [start ? "… " : "", ...shown, end < text.length ? " …" : ""];
+  };
+
+  const root = new URL(document.documentElement.dataset.content_root, location.href);
+  const entry = ({ address, title, where, text, terms }) => {
+    const link = Object.assign(make("a", "", title), { href: new URL(address, root) });
+    link.search = new URLSearchParams({ highlight: terms.filter(telling).join(" ") });
+    const page = where ? [make("span", "search-where", ` ${where}`)] : [];
+    return make("li", "", link, ...page, make("p", "context", ...excerpt(text, terms)));
+  };
+
+  // All words first; if few places have them, then words spelt nearly so, and then any of them.
+  const query = asked.replace(/\bsqrt\b[\s(]*/gi, "√"); // as the records of formulas have it
+  const fuzzy = (word) => word.length > 4 && 0.25;
+  const hits = [];
+  let exact;
+  for (const how of [{ combineWith: "AND" }, { combineWith: "AND", fuzzy }, { fuzzy }]) {
+    const known = new Set(hits.map(({ id }) => id));
+    hits.push(...index.search(query, how).filter(({ id }) => !known.has(id)));
+    exact ??= hits.length;
+    if (hits.length > 2) break;
+  }
+  const near = hits.length - exact ? `; ${hits.length - exact} with some words, or like them` : "";
+  says.textContent = `${exact || "No"} ${exact === 1 ? "place" : "places"} with “${asked}”${near}.`;
+  for (const kind of new Set(hits.map((hit) => hit.kind))) {
+    const [title, n] = KINDS[kind];
+    const found = hits.filter((hit) => hit.kind === kind);
+    const list = make("ul", "search", ...found.slice(0, n).map(entry));
+    results.append(make("h2", "", title), list);
+    if (found.length <= n) continue;
+    const more = make("button", "btn search-more", `All ${found.length}`);
+    more.addEventListener("click", () => {
+      list.append(...found.slice(n).map(entry));
+      more.remove();
+    });
+    results.append(more);
+  }
+})().catch(({ message }) => {
+  document.getElementById("search-says").textContent =
+    `The search does not run (${message}). Load the page again.`;
+});
