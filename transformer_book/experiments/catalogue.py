@@ -60,7 +60,7 @@ HOMES = {
     "rewards": "transformer_book.experiments.chapter_15.rewards:rewards",
     "blocks_longer": "transformer_book.experiments.chapter_15.blocks_longer:blocks_longer",
     "caches": "transformer_book.experiments.chapter_16.caches:caches",
-    "caches_short": "transformer_book.experiments.chapter_16.caches:caches_short",
+    "caches_longer": "transformer_book.experiments.chapter_16.caches:caches_longer",
     "thinking": "transformer_book.experiments.chapter_17.thinking:thinking",
     "distilling": "transformer_book.experiments.chapter_17.distilling:distilling",
 }

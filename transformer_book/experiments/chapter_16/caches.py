@@ -1,6 +1,14 @@
-"""Chapter 16: ten kinds of attention in one model, what each keeps and what it finds again."""
+"""Chapter 16: ten kinds of attention in one model, what each keeps and what it finds again.
 
-from collections.abc import Iterator
+``python -m transformer_book.experiments.chapter_16.caches FOLDER`` trains all kinds on a GPU, at
+all rates and with all seeds, stores what they find, and puts the weights of "all heads" in FOLDER;
+then some of them with one rate and more steps.
+"""
+
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -14,16 +22,16 @@ from transformer_book.experiments.chapter_16 import HERE
 from transformer_book.experiments.chapter_16.lines import DISTANCES, Lines, lines
 from transformer_book.experiments.chapter_16.together import BATCH, Together
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
-from transformer_book.experiments.runs import Measures
+from transformer_book.experiments.running import forget, run_one, store
+from transformer_book.experiments.runs import Measures, Run
 
 ME = "transformer_book.experiments.chapter_16.caches"
 N_PAIRS, FEW_AND_MANY = (8, 24, 48), (8, 48)  # in texts that are read; in those of the test
 RATES, SEEDS, TUNING = (0.002, 0.004, 0.008), (0, 1, 2), 100
-RATE = 0.004  # of the arms that are not swept, near the best of those that are
-WHOLE = "all heads", "1 key head", "pairs share", "latent", "2 key heads"  # see every word
-SWEPT = "all heads", "latent", "window", "three windows, one full", "delta", "three delta, one full"
 STEPS = (0, 100, 200, 300, 400, 600, 800, 1200, 1600)
-SHORT = (200, 400, 600)  # on a CPU, for kinds that have found all by then
+MORE_STEPS, RATE = (0, 400, 800, 1200, 1600, 2400, 3200, 4000, 4800), 0.004
+LATE = "three windows, one full", "all heads, not mixed", "delta"  # have more to learn at the end
+AT_ONCE = 5  # kinds on a GPU; each may take 10 GB of it
 KINDS: dict[str, dict[str, Any]] = {
     "all heads": {"kind": "ffff"},
     "2 key heads": {"kind": "ffff", "n_key_heads": 2},
@@ -36,6 +44,15 @@ KINDS: dict[str, dict[str, Any]] = {
     "delta": {"kind": "dddd"},
     "three delta, one full": {"kind": "dddf"},
 }
+NEIGHBOURS: dict[str, dict[str, Any]] = {
+    "one full, three windows": {"kind": "fwww"},
+    "three windows of 16, one full": {"kind": "wwwf", "window": 16},
+    "three windows of 64, one full": {"kind": "wwwf", "window": 64},
+    "latent of 8": {"kind": "llll", "rank": 8},
+    "all heads, not mixed": {"kind": "ffff", "mixes": False},
+}
+Plans = Sequence[tuple[float, int]]  # each a rate and a seed
+Curves = dict[tuple[float, int], dict[int, Measures]]
 
 
 def page() -> Cells:
@@ -67,34 +84,31 @@ def _moved(texts: Lines) -> Lines:
     return Lines(*(x.to(default_device()) for x in (texts.tokens, texts.back, texts.floor)))
 
 
-Plans = tuple[tuple[float, int], ...]  # each a rate and a seed
+def training(
+    name: str, plans: Plans, steps: tuple[int, ...], keep: Path | None = None
+) -> Iterator[Curves]:
+    """One kind, step by step, and what was found so far, which is measured after ``steps``.
 
-
-@cache
-def trained(
-    name: str, plans: Plans, steps: tuple[int, ...], keep: Path
-) -> dict[tuple[float, int], dict[int, Measures]]:
-    """The curve of each plan; that of the tuning seed is judged on texts of its own."""
-    options = KINDS[name]
+    A model of the tuning seed is judged on texts of its own. ``keep``: for the weights.
+    """
+    options = (KINDS | NEIGHBOURS)[name]
 
     def make(seed: int) -> nn.Module:
         torch.manual_seed(seed)
         return reader(**options)
 
-    models = Together(make, *zip(*plans, strict=True))
-    curves: dict[tuple[float, int], dict[int, Measures]] = {plan: {} for plan in plans}
-    for step in models.run(training_texts(max(steps)), steps):
-        for tuning in {seed == TUNING for _, seed in plans}:
+    models, n_steps = Together(make, *zip(*plans, strict=True)), steps[-1]
+    curves: Curves = {plan: {} for plan in plans}
+    for step in models.run(training_texts(n_steps), range(n_steps + 1)):
+        for tuning in {seed == TUNING for _, seed in plans if step in steps}:
             found = [models.judged(test_texts(n, seed=int(tuning))) for n in FEW_AND_MANY]
             for plan, few, many in zip(plans, *found, strict=True):
                 if (plan[1] == TUNING) == tuning:
                     curves[plan][step] = told(few, many)
-    if keep.exists():
-        torch.save(
-            {plan: models.weights_of(i) for i, plan in enumerate(plans)},
-            keep / f"{name} {plans[0]}.pt",
-        )
-    return curves
+        if keep is not None and step == n_steps:
+            weights = {plan: models.weights_of(i) for i, plan in enumerate(plans)}
+            torch.save(weights, keep / f"{name}.pt")
+        yield curves
 
 
 def told(few: Measures, many: Measures) -> Measures:
@@ -109,19 +123,17 @@ def told(few: Measures, many: Measures) -> Measures:
 
 
 def learn(
-    make: Make, plan: Plan, *, name: str, steps: tuple[int, ...]
+    _make: Make, plan: Plan, *, name: str, steps: tuple[int, ...]
 ) -> Iterator[tuple[int, Measures]]:
-    """On a GPU with all other rates and seeds of this kind, which wait for their turn."""
-    plans: Plans = ((plan.lr, plan.seed),)
-    if default_device().type == "cuda" and plan.lr in RATES:
-        plans = tuple((lr, seed) for lr in RATES for seed in (*SEEDS, TUNING))
-    curve = trained(name, plans, steps, plan.keep)[plan.lr, plan.seed]
-    yield from ((step, curve[step]) for step in plan.steps)
+    """One model alone."""
+    mine = plan.lr, plan.seed
+    *_, curves = training(name, [mine], steps)
+    yield from ((step, curves[mine][step]) for step in plan.steps)
 
 
-def arm(name: str, *, rates: tuple[float, ...], steps: tuple[int, ...]) -> Arm:
+def arm(name: str, rates: tuple[float, ...], steps: tuple[int, ...]) -> Arm:
     return Arm(
-        make=partial(reader, **KINDS[name]),
+        make=partial(reader, **(KINDS | NEIGHBOURS)[name]),
         learn=partial(learn, name=name, steps=steps),
         rates=rates,
         steps=steps,
@@ -131,14 +143,14 @@ def arm(name: str, *, rates: tuple[float, ...], steps: tuple[int, ...]) -> Arm:
 
 
 def arms() -> dict[str, Arm]:
-    return {name: arm(name, rates=RATES, steps=STEPS) for name in SWEPT}
+    return {name: arm(name, RATES, STEPS) for name in KINDS | NEIGHBOURS}
 
 
-def short_arms() -> dict[str, Arm]:
-    return {name: arm(name, rates=(RATE,), steps=SHORT) for name in WHOLE}
+def late_arms() -> dict[str, Arm]:
+    return {name: arm(name, (RATE,), MORE_STEPS) for name in LATE}
 
 
-caches, caches_short = (
+caches, caches_longer = (
     Experiment(
         path=HERE / f"{file}.json",
         question=question,
@@ -147,17 +159,85 @@ caches, caches_short = (
         lower_is_better=True,
         scale=1.0,
         arms=of,
-        seeds=SEEDS,
+        seeds=seeds,
         tuning_seeds=(TUNING,),
         widens=False,
         seconds=300.0,
     )
-    for file, question, of in (
-        ("caches", "What does a smaller cache cost, in text and in what is found again?", arms),
+    for file, question, of, seeds in (
         (
-            "caches_short",
-            "Do fewer keys lose anything, after as many steps as all heads need?",
-            short_arms,
+            "caches",
+            "What does a smaller cache cost, in text and in what is found again?",
+            arms,
+            SEEDS,
+        ),
+        (
+            "caches_longer",
+            "Is what is not found after 1,600 steps found after 4,800?",
+            late_arms,
+            (*SEEDS, TUNING),
         ),
     )
 )
+
+
+def side_by_side(
+    names: Sequence[str], plans: Plans, steps: tuple[int, ...], keep: Path
+) -> dict[str, Curves]:
+    """Of several kinds, whose steps overlap on a GPU: each has a stream of its own."""
+    folders = [keep if name == "all heads" else None for name in names]
+    each = (training(n, plans, steps, to) for n, to in zip(names, folders, strict=True))
+    # the first that has ended ends it, and all are as long
+    *_, curves = zip(*map(_on_a_stream, each), strict=False)
+    return dict(zip(names, curves, strict=True))
+
+
+def _on_a_stream(steps: Iterator[Curves]) -> Iterator[Curves]:
+    stream = torch.cuda.Stream() if default_device().type == "cuda" else None
+    while True:
+        with torch.cuda.stream(stream):
+            curves = next(steps, None)
+        if curves is None:
+            return
+        yield curves
+
+
+def main() -> None:
+    for of, rates, steps in ((caches, RATES, STEPS), (caches_longer, (RATE,), MORE_STEPS)):
+        known, plans = of.arms(), [(lr, seed) for lr in rates for seed in (*SEEDS, TUNING)]
+        training_texts(steps[-1])  # on the stream that all others wait for
+        for n in FEW_AND_MANY:
+            test_texts(n, seed=0), test_texts(n, seed=1)
+        for first in range(0, len(known), AT_ONCE):
+            names, start = list(known)[first : first + AT_ONCE], time.perf_counter()
+            found = side_by_side(names, plans, steps, Path(sys.argv[1]))
+            seconds = (time.perf_counter() - start) / len(names) / len(plans)
+            for name in names:
+                _store(of, name, known, found[name], seconds)
+
+
+def _store(
+    of: Experiment, name: str, known: dict[str, Arm], curves: Curves, seconds: float
+) -> None:
+    """What the experiment asks for; then, after the last step, the models at the other rates."""
+
+    def learn(_make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
+        found, last = curves[plan.lr, plan.seed], plan.steps[-1]
+        yield from ((step, found[step]) for step in plan.steps[:-1])
+        yield last, found[last] | {"seconds": seconds}
+
+    def run(plan: Plan) -> Run:
+        run = run_one(name, replace(known[name], learn=learn), plan)
+        store(of, known, run)
+        return run
+
+    forget(of, [name])
+    runs: list[Run] = []
+    while plans := of.wanted(known[name], runs):
+        runs += [run(plan) for plan in plans]
+    for lr, seed in curves.keys() - {(run.lr, run.seed) for run in runs}:
+        run(Plan(lr, seed, known[name].steps[-1:], sweep=False))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,7 +1,8 @@
 """Chapter 16: the control's cache in fewer bits, and what is still found.
 
 ``python -m transformer_book.experiments.chapter_16.rounding FOLDER`` measures the models whose
-weights the experiment "caches" has kept there, and stores what it finds.
+weights :mod:`transformer_book.experiments.chapter_16.caches` has put there, and stores what it
+finds.
 """
 
 import json
@@ -50,8 +51,7 @@ def measured(kept: dict[tuple[float, int], dict[str, torch.Tensor]], bits: int) 
 
 
 def main() -> None:
-    (path,) = Path(sys.argv[1]).glob(f"{ARM}*.pt")
-    kept = torch.load(path)
+    kept = torch.load(Path(sys.argv[1]) / f"{ARM}.pt")
     found = {bits: measured(kept, bits) for bits in BITS}
     about = {"arm": ARM, "rate": caches.rate(ARM), "seeds": SEEDS, "found": found}
     PATH.write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")

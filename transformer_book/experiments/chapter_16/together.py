@@ -73,13 +73,14 @@ class Together:
         """Trains up to the last of ``steps``, and stops at each of them."""
         n_steps, n = max(steps), len(texts.tokens)
         orders = [torch.randperm(n, generator=torch.Generator().manual_seed(s)) for s in self.seeds]
-        order = torch.stack(orders).to(texts.tokens.device)
+        order = torch.stack(orders).repeat(1, -(-(n_steps + 1) * BATCH // n))
+        order = order.to(texts.tokens.device)
         batch = [x[order[:, :BATCH]].clone() for x in (texts.tokens, texts.back)]
         replay = None
         for step in range(n_steps + 1):
             if step in steps:
                 yield step
-            rows = order[:, torch.arange(step * BATCH, (step + 1) * BATCH) % n]
+            rows = order[:, step * BATCH : (step + 1) * BATCH]
             for kept, x in zip(batch, (texts.tokens, texts.back), strict=True):
                 kept.copy_(x[rows])
             self.share.fill_(_share_of_rate(step, n_steps))
