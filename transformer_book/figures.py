@@ -1,6 +1,7 @@
 """One style for plots: the drawings' letters, width and colours, by day and by night."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 from IPython.core.interactiveshell import InteractiveShell
@@ -27,9 +28,9 @@ from transformer_book.drawings.colours import (
 from transformer_book.drawings.plot import FONTS, svg_of
 
 __all__ = [
-    *("BLACK", "BLUE", "GREEN", "GREY", "INKS", "ORANGE", "PURPLE", "RED", "SIGNED", "SKY"),
-    *("WIDTH", "heatmap", "ink", "use_style"),
-]
+    "BLACK", "BLUE", "GREEN", "GREY", "INKS", "ORANGE", "PURPLE", "RED", "SIGNED", "SKY", "WIDTH",
+    "heatmap", "ink", "use_style",
+]  # fmt: skip
 
 WIDTH = 5.6  # inches: the site shows them as wide as a drawing
 # The fuller, the larger; one sees the paper through them, white by day and black by night.
@@ -42,16 +43,17 @@ SIGNED = LinearSegmentedColormap.from_list(
 def use_style() -> None:
     """Set matplotlib's defaults for a chapter, whose plots are SVG from here on."""
     set_matplotlib_formats()
-    formatters = InteractiveShell.instance().display_formatter.formatters
-    formatters["image/svg+xml"].for_type(Figure, svg_of)
+    shown = InteractiveShell.instance().display_formatter
+    if shown is not None:
+        shown.formatters["image/svg+xml"].for_type(Figure, svg_of)
     plt.rcParams.update(plt.rcParamsDefault | {"backend": plt.rcParams["backend"]})
+    plt.rcParams.update(FONTS)
     plt.rcParams.update(
-        FONTS
-        | dict.fromkeys(("axes.edgecolor", "axes.labelcolor", "text.color"), INK)
-        | dict.fromkeys(("xtick.color", "ytick.color"), INK)
-        | {
+        {
             "axes.axisbelow": True,
+            "axes.edgecolor": INK,
             "axes.grid": True,
+            "axes.labelcolor": INK,
             "axes.prop_cycle": plt.cycler(color=[BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY]),
             "axes.spines.right": False,
             "axes.spines.top": False,
@@ -65,6 +67,9 @@ def use_style() -> None:
             "grid.color": FAINT,
             "legend.frameon": False,
             "lines.linewidth": 2,
+            "text.color": INK,
+            "xtick.color": INK,
+            "ytick.color": INK,
         }
     )
 
@@ -90,7 +95,8 @@ def heatmap(
     the numbers out. ``options`` go to ``imshow``.
     """
     pixels = matrix.detach().float().cpu().numpy()
-    axes.imshow(pixels, **({"aspect": "auto", "cmap": SHARES, "interpolation": "none"} | options))
+    look: dict[str, Any] = {"aspect": "auto", "cmap": SHARES, "interpolation": "none"}
+    axes.imshow(pixels, **(look | options))
     axes.grid(False)
     axes.set_xticks(range(len(columns)), [str(label) for label in columns])
     axes.set_yticks(range(len(rows)), [str(label) for label in rows])

@@ -49,12 +49,9 @@ NAMED = {  # what has which role; the notation's palette shows this table
 
 def at_night() -> dict[str, str]:
     """The dark colour that replaces each light one that is not the same in both."""
-    pairs = {}
+    pairs = {QUIET: "#b8b8b8"}
     for role in ROLES.values():
         pairs |= {role.surface: role.dark_surface, role.line: role.dark_line}
-        if role.surface in INKS:
-            pairs[INKS[role.surface]] = role.dark_line
-    pairs[QUIET] = "#b8b8b8"
     return {light: dark for light, dark in pairs.items() if light != dark}
 
 

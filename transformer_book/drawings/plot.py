@@ -3,15 +3,16 @@
 import io
 import re
 from itertools import groupby
+from typing import Any
 
 from matplotlib.figure import Figure
 
 from transformer_book.drawings.canvas import SANS, WIDE
-from transformer_book.drawings.colours import INK, at_night
+from transformer_book.drawings.colours import INK, INKS, ROLES, at_night
 from transformer_book.drawings.svg import SERIF
 
 # What matplotlib measures words with; DejaVu, which it brings, has the signs that these lack.
-FONTS = {
+FONTS: Any = {
     "font.family": ["sans-serif", "DejaVu Sans"],
     "font.sans-serif": [*SANS.split(",")[:-1], "DejaVu Sans"],
     "font.serif": [*SERIF.split(",")[:-1], "DejaVu Serif"],
@@ -22,7 +23,8 @@ FONTS = {
     "svg.hashsalt": "a plot",
 }
 NOTHING = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-NIGHT = at_night() | {"#000000": at_night()[INK]}
+NIGHT = {INKS[role.surface]: role.dark_line for role in ROLES.values() if role.surface in INKS}
+NIGHT |= at_night() | {"#000000": at_night()[INK]}
 NUMBER = re.compile(r"(?:matrix|scale)\([^)]*\)|-?\d+\.\d{3,}")
 SPAN = re.compile(r'<tspan x="([^"]*)" y="([^"]*)" style="([^"]*)">([^<]*)</tspan>')
 
@@ -37,10 +39,14 @@ def svg_of(figure: Figure) -> str:
     plot = re.sub(r"<text([^>]*)>\s*((?:<tspan[^>]*>[^<]*</tspan>\s*)+)", joined, plot)
     plot = re.sub(r"font-family: '[^;\"]*Serif[^;\"]*", f"font-family: {SERIF}", plot)
     plot = re.sub(r"font-family: '[^;\"]*(?:; )?", "", plot)
-    plot = NUMBER.sub(lambda n: n[0] if "(" in n[0] else f"{float(n[0]):.2f}", plot)
+    plot = re.sub(r'="[^"]*"', lambda value: NUMBER.sub(shortened, value[0]), plot)
     plot = re.sub(r"\s*\n\s*(?=[MLCQz\d\"]|</svg>)", " ", plot)
     plot = re.sub(r"\n\s+", "\n", plot.strip())
     return f"{opening(frame, plot)}\n{plot}"
+
+
+def shortened(number: re.Match) -> str:
+    return number[0] if "(" in number[0] else f"{float(number[0]):.2f}"
 
 
 def joined(text: re.Match) -> str:
@@ -48,10 +54,9 @@ def joined(text: re.Match) -> str:
     letters = sorted(SPAN.findall(text[2]), key=lambda letter: float(letter[0]))
     spans = ""
     for (y, style), run in groupby(letters, key=lambda letter: letter[1:3]):
-        run = [*run]
-        words = "".join(letter[3] for letter in run)
-        spans += f'<tspan x="{run[0][0]}" y="{y}" style="{style}">{words}</tspan>'
-    return f'<text{text[1]} style="white-space: pre">{spans}'
+        xs, _, _, words = zip(*run, strict=True)
+        spans += f'<tspan x="{xs[0]}" y="{y}" style="{style}">{"".join(words)}</tspan>'
+    return f"<text{text[1]}>{spans}"
 
 
 def opening(frame: str, plot: str) -> str:
