@@ -62,6 +62,7 @@ def use_style() -> None:
             "figure.dpi": 100,
             "figure.facecolor": "white",
             "figure.figsize": (WIDTH, 3.4),
+            "figure.labelsize": "medium",
             "font.size": 12,
             "grid.alpha": 0.4,
             "grid.color": FAINT,
