@@ -42,10 +42,6 @@ SIGNED = LinearSegmentedColormap.from_list(
 
 def use_style() -> None:
     """Set matplotlib's defaults for a chapter, whose plots are SVG from here on."""
-    set_matplotlib_formats()
-    shown = InteractiveShell.instance().display_formatter
-    if shown is not None:
-        shown.formatters["image/svg+xml"].for_type(Figure, svg_of)
     plt.rcParams.update(plt.rcParamsDefault | {"backend": plt.rcParams["backend"]})
     plt.rcParams.update(FONTS)
     plt.rcParams.update(
@@ -73,6 +69,10 @@ def use_style() -> None:
             "ytick.color": INK,
         }
     )
+    set_matplotlib_formats()  # none of its own; last, for what loads the backend sets them anew
+    shown = InteractiveShell.instance().display_formatter
+    if shown is not None:
+        shown.formatters["image/svg+xml"].for_type(Figure, svg_of)
 
 
 def ink(color: str) -> str:
