@@ -36,13 +36,19 @@ MEASURE = """() => [...document.querySelectorAll('svg')].map(svg => {
         if (across > 1.5 && down > 4) wrong.push(`${one.words}: meets ${other.words}`);
     }));
     for (const path of isPlot ? svg.querySelectorAll('path') : []) {
-        const { fill, fillOpacity, stroke, strokeOpacity } = path.style;
-        const isSeen = stroke ? strokeOpacity !== '0.4' : fill !== 'none' && !fillOpacity;
-        const isPaper = fill === 'rgb(255, 255, 255)' && !stroke;
+        const names = ['fill', 'fill-opacity', 'stroke', 'stroke-opacity'];
+        const [fill, thin, stroke, faint] = names.map(name => path.getAttribute(name));
+        const isSeen = stroke ? faint !== '0.4' : fill !== 'none' && !thin;
+        const isPaper = fill === '#ffffff' && !stroke;
         if (path.closest('defs') || !isSeen || isPaper) continue;
         const place = path.getScreenCTM();
+        const clip = path.getAttribute('clip-path')?.slice(4, -1);
+        const axes = clip && svg.querySelector(`${clip} rect`);
+        const bottom = axes ? axes.y.baseVal.value + axes.height.baseVal.value : Infinity;
         for (let at = 0; at <= path.getTotalLength(); at += 1) {
-            const {x, y} = path.getPointAtLength(at).matrixTransform(place);
+            const point = path.getPointAtLength(at);
+            if (point.y > bottom) continue;
+            const {x, y} = point.matrixTransform(place);
             for (const {words, box} of texts)
                 if (x > box.left + 1 && x < box.right - 1
                     && Math.abs(y - (box.top + box.bottom) / 2) < box.height / 4)

@@ -27,22 +27,45 @@ NIGHT = {INKS[role.surface]: role.dark_line for role in ROLES.values() if role.s
 NIGHT |= at_night() | {"#000000": at_night()[INK]}
 NUMBER = re.compile(r"(?:matrix|scale)\([^)]*\)|-?\d+\.\d{3,}")
 SPAN = re.compile(r'<tspan x="([^"]*)" y="([^"]*)" style="([^"]*)">([^<]*)</tspan>')
+MARK = re.compile(r'<path id="(\w+)" (d="[^"]*")[^>]*>')
+USED = re.compile(r'<use xlink:href="#(\w+)" x="([^"]*)" y="([^"]*)"')
+DISC = re.compile(r'd="M 0 ([\d.]+)\s+C')
 
 
 def svg_of(figure: Figure) -> str:
-    """The plot as SVG, the same characters every time, as wide as a drawing."""
+    """The plot as SVG, the same characters every time, as wide as a drawing.
+
+    GitHub drops style sheets, and what is used from elsewhere; so colours stand in attributes.
+    """
     drawn = io.StringIO()
     figure.savefig(drawn, format="svg", metadata=NOTHING)
     _, frame, plot = re.split(r'<svg [^>]*(viewBox="[^"]*")[^>]*>', drawn.getvalue())
     plot = re.sub(r"\A.*?</defs>", "", plot, flags=re.DOTALL)  # a style of all pages around
+    marks = dict(MARK.findall(plot))
+    plot = re.sub(r"<defs>\s*<path[^>]*>\s*</defs>", "", plot)
+    plot = USED.sub(lambda use: mark_at(marks[use[1]], use[2], use[3]), plot)
     plot = re.sub(r'(?<=<g) id="[^"]*"| transform="rotate\(-0 [^"]*"', "", plot)
     plot = re.sub(r"<text([^>]*)>\s*((?:<tspan[^>]*>[^<]*</tspan>\s*)+)", joined, plot)
     plot = re.sub(r"font-family: '[^;\"]*Serif[^;\"]*", f"font-family: {SERIF}", plot)
     plot = re.sub(r"font-family: '[^;\"]*(?:; )?", "", plot)
+    plot = re.sub(r'style="([^"]*)"', as_attributes, plot)
     plot = re.sub(r'="[^"]*"', lambda value: NUMBER.sub(shortened, value[0]), plot)
     plot = re.sub(r"\s*\n\s*(?=[MLCQz\d\"]|</svg>)", " ", plot)
-    plot = re.sub(r"\n\s+", "\n", plot.strip())
+    plot = re.sub(r"\n\s*(?:<g/>\s*)*", "\n", plot.strip())
     return f"{opening(frame, plot)}\n{plot}"
+
+
+def mark_at(shape: str, x: str, y: str) -> str:
+    """The beginning of the mark's element."""
+    disc = DISC.match(shape)
+    if disc:
+        return f'<circle cx="{x}" cy="{y}" r="{disc[1]}"'
+    return f'<path {shape} transform="translate({x} {y})"'
+
+
+def as_attributes(style: re.Match) -> str:
+    said = dict(each.split(":") for each in style[1].split(";") if each.strip())  # the last counts
+    return " ".join(f'{name.strip()}="{value.strip()}"' for name, value in said.items())
 
 
 def shortened(number: re.Match) -> str:
@@ -65,8 +88,8 @@ def opening(frame: str, plot: str) -> str:
     rules = [f".plot{{fill:{NIGHT[INK]}}}"]
     for light, dark in NIGHT.items():
         for name in ("fill", "stroke"):
-            if f"{name}: {light.lower()}" in plot:
-                rules.append(f'[style*="{name}: {light.lower()}"]{{{name}:{dark}!important}}')
+            if (there := f'{name}="{light.lower()}"') in plot:
+                rules.append(f".plot [{there}]{{{name}:{dark}}}")
     size = f"width='{WIDE}' height='{WIDE * height / width:.0f}'"
     return (
         "<svg xmlns='http://www.w3.org/2000/svg' xmlns:xlink='http://www.w3.org/1999/xlink'"
