@@ -113,13 +113,13 @@ def _label(cell: NotebookNode) -> None:
 
 
 def drawings(cell: NotebookNode) -> list[str]:
-    """The drawings that a cell shows, as SVG."""
+    """The drawings and plots that a cell shows, as SVG."""
     shown = (output.get("data", {}) for output in cell.get("outputs", []))
     return [data["image/svg+xml"] for data in shown if "image/svg+xml" in data]
 
 
 def words_for(drawing: str) -> str | None:
-    """What an SVG says of itself to those who do not see it."""
+    """What a drawing says of itself to those who do not see it; a plot says nothing."""
     return ElementTree.fromstring(drawing).get("aria-label")
 
 

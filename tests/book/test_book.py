@@ -214,10 +214,9 @@ def axes():
     plt.close(figure)
 
 
-def test_heatmap_writes_each_value_in_a_colour_that_can_be_read(axes):
+def test_heatmap_writes_each_value_in_its_cell(axes):
     figures.heatmap(axes, torch.tensor([[0.0, 1.0], [0.25, -0.001]]), ["a", "b"], ["c", "d"])
     assert [t.get_text() for t in axes.texts] == ["0.00", "1.00", "0.25", "0.00"]
-    assert [t.get_color() for t in axes.texts] == ["black", "white", "black", "black"]
     assert [t.get_text() for t in axes.get_yticklabels()] == ["a", "b"]
     assert [t.get_text() for t in axes.get_xticklabels()] == ["c", "d"]
 
@@ -232,13 +231,6 @@ def test_heatmap_has_a_row_for_each_query(axes):
 def test_heatmap_can_leave_the_numbers_out(axes):
     figures.heatmap(axes, torch.eye(3), digits=None)
     assert not axes.texts
-
-
-def test_matrices_are_drawn_to_scale_and_named(axes):
-    figures.matrices(axes, ("Q", ("T", 3), ("d", 2)), "→", ("A", ("T", 3), ("S", 5)))
-    boxes = [(p.get_height(), p.get_width()) for p in axes.patches]
-    assert boxes == [(3, 2), (3, 5)]
-    assert {t.get_text() for t in axes.texts} == {"Q", "A", "T", "S", "d", "→"}
 
 
 def test_figures_stay_white_and_their_colours_differ():

@@ -94,15 +94,15 @@ BROKEN = {
     "is tagged hide-cel": lambda n, c: c("solution").metadata.update(tags=["hide-cel"]),
     "is folded without # @title": lambda n, c: text(c("solution"), "# @title", "#"),
     "its fold does not say": lambda n, c: text(c("solution"), "Solution", "The solution"),
-    "has no words for those": lambda n, c: c("image/png").metadata.pop("mystnb"),
+    "has no words for those": lambda n, c: c("# @title Plot").metadata.pop("mystnb"),
     "are not those of its one drawing": lambda n, c: c(
         "image/svg+xml"
     ).metadata.mystnb.image.update(alt="a box"),
     "no **Figure …** in the next cell": lambda n, c: n.cells.insert(
-        n.cells.index(c("image/png")) + 1, nbformat.v4.new_markdown_cell("Look.")
+        n.cells.index(c("# @title Plot")) + 1, nbformat.v4.new_markdown_cell("Look.")
     ),
     "not in a figures.ink(…)": lambda n, c: text(
-        c("image/png"), "\n", "\nplt.text(0, 0, 'faint', color=figures.ORANGE)\n"
+        c("# @title Plot"), "\n", "\nplt.text(0, 0, 'faint', color=figures.ORANGE)\n"
     ),
     "its figures are": lambda n, c: text(c("**Figure 4.2.**"), "4.2", "4.9"),
     "its sections are": lambda n, c: text(c("## 4.2 "), "4.2", "4.9"),

@@ -4,6 +4,7 @@ import random
 import re
 from xml.etree import ElementTree
 
+import matplotlib.pyplot as plt
 import pytest
 import torch
 
@@ -12,6 +13,7 @@ from transformer_book.drawings import ROLES, Drawing, Place, model_map, palette_
 from transformer_book.drawings.colours import FAINT, INK, NAMED, PAPER, QUIET, at_night
 from transformer_book.drawings.matrix import rounded, shown
 from transformer_book.drawings.model_map import PARTS
+from transformer_book.drawings.plot import svg_of
 from transformer_book.drawings.svg import line_of_text, number
 
 ALT = "A drawing for the tests, with an alternative text that is long enough."
@@ -176,6 +178,48 @@ def test_text_is_legible_on_every_cell_and_lines_on_the_paper_by_day_and_by_nigh
             assert contrast(words, mixed(role.dark_surface, paper, share)) >= 4.5, (name, share)
         assert contrast(role.line, PAPER) >= 3, name
         assert contrast(role.dark_line, paper) >= 3, name
+
+
+@pytest.fixture
+def plot():
+    plt.switch_backend("agg")
+    figures.use_style()
+    figure, axes = plt.subplots()
+    axes.loglog([1, 10], [1, 1000], "o", mfc="white", color=figures.RED)
+    axes.text(2, 9, "a word, 0.0031", color=figures.ink(figures.RED))
+    axes.set(xlabel="parameters $d_k$ and more")
+    yield svg_of(figure)
+    plt.close(figure)
+
+
+def test_a_plot_has_its_words_as_text_in_the_drawings_letters(plot):
+    root = ElementTree.fromstring(plot)
+    said = ["".join(each.itertext()).replace("\xa0", " ") for each in root.iter(f"{SVG}text")]
+    assert {"a word, 0.0031", "parameters dk and more", "103"} <= set(said)
+    drawing = parsed(everything())
+    assert [root.get(name) for name in ("width", "font-family")] == [
+        drawing.get(name) for name in ("width", "font-family")
+    ]
+    others = [each for each in root.iter() if each is not root and each.get("font-family")]
+    assert {each.get("font-style") for each in others} == {"italic"}  # a formula's letters
+
+
+def test_a_plot_is_the_same_every_time_and_lets_other_pictures_be(plot):
+    assert svg_of(plt.gcf()) == plot
+    assert "*{" not in plot
+    body = [*ElementTree.fromstring(plot).iter()][1:]
+    assert [each.tag for each in body if each.get("style")] == []  # GitHub drops it
+    assert {each.tag.removeprefix(SVG) for each in body} <= {
+        *("circle", "clipPath", "defs", "g", "path", "rect", "style", "text", "tspan")
+    }
+
+
+def test_each_colour_of_a_plot_has_one_for_the_night(plot):
+    used = set(re.findall(r'\b(fill|stroke)="(#\w+)"', plot.partition("</style>")[2]))
+    assert used > {("fill", "#a84a00"), ("fill", "#ffffff"), ("stroke", "#bdbdbd")}
+    style = next(ElementTree.fromstring(plot).iter(f"{SVG}style")).text
+    kept = {(name, colour) for name, colour in used if f'{name}="{colour}"' not in style}
+    assert kept == {("stroke", figures.RED.lower())}  # a line is seen on black and on white
 
 
 def test_words_in_a_plots_colours_can_be_read_on_white():

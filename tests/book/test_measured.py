@@ -77,6 +77,12 @@ DIFFERENT_BEHIND = {
     "a line more": ("a → x", "a → x\na → x"),
     "a line less": ("a → x\nb → x", "a → x"),
 }
+PICTURES = {
+    "another plot": ("<svg class='plot'>1</svg>", "<svg class='plot'>2</svg>"),
+    "another drawing": ("<svg class='drawing'>1</svg>", "<svg class='drawing'>2</svg>"),
+    "a plot for a drawing": ("<svg class='drawing'>1</svg>", "<svg class='plot'>1</svg>"),
+}
+PICTURE = "display({{'image/svg+xml': {!r}}}, raw=True)"
 CLAIM = """\
 from transformer_book.claims import claim
 print("0.2")
@@ -106,6 +112,10 @@ def notebook():
             output = nbformat.v4.new_output("stream", text=stored + "\n")
             code = {"source": f"print({now!r})", "execution_count": 1, "outputs": [output]}
             cells.append(nbformat.v4.new_code_cell(**code, metadata=metadata))
+    for stored, now in PICTURES.values():
+        output = nbformat.v4.new_output("display_data", {"image/svg+xml": stored})
+        code = {"source": PICTURE.format(now), "execution_count": 1, "outputs": [output]}
+        cells.append(nbformat.v4.new_code_cell(**code))
     for arguments in CLAIMS.values():
         code = {"source": CLAIM.format(arguments), "execution_count": 1, "outputs": list(STORED)}
         cells.append(nbformat.v4.new_code_cell(**code))
@@ -113,8 +123,8 @@ def notebook():
 
 
 CASES = [*SAME, *DIFFERENT, *SAME_WITHIN, *DIFFERENT_WITHIN, *DIFFERENT_EXACT, *SAME_BEHIND]
-CASES += [*DIFFERENT_BEHIND, *CLAIMS]
-PASS = [*SAME, *SAME_WITHIN, *SAME_BEHIND, "the same claim"]
+CASES += [*DIFFERENT_BEHIND, *PICTURES, *CLAIMS]
+PASS = [*SAME, *SAME_WITHIN, *SAME_BEHIND, "another plot", "the same claim"]
 
 
 def test_only_a_measured_number_may_differ_and_within_a_factor(tmp_path):

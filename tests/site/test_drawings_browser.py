@@ -1,20 +1,29 @@
-"""The chapters' drawings as a phone shows them: in their frame, apart from each other, legible."""
+"""The chapters' drawings and plots as a phone shows them: in their frame, apart, legible."""
 
+import matplotlib.pyplot as plt
 import nbformat
 import pytest
 
 from tools.chapters import CHAPTERS, code_cells, drawings
+from transformer_book import figures
 from transformer_book.drawings import Drawing, model_map, palette_sheet
+from transformer_book.drawings.plot import svg_of
 
 COLUMN = 358  # px, of a page on a phone 390 px wide
 MEASURE = """() => [...document.querySelectorAll('svg')].map(svg => {
     const frame = svg.getBoundingClientRect(), wrong = [];
+    const isPlot = svg.classList.contains('plot');
+    const unit = frame.width / svg.viewBox.baseVal.width;
     const texts = [...svg.querySelectorAll('text')].map(text => {
-        const size = parseFloat(getComputedStyle(text).fontSize) * frame.width / 350;
-        return {words: text.textContent, box: text.getBoundingClientRect(), size};
+        const lines = [...text.children];
+        if ([...text.childNodes].some(node => node.nodeType === 3)) lines.push(text);
+        const sizes = lines.map(line => parseFloat(getComputedStyle(line).fontSize) * unit);
+        return {
+            words: text.textContent, box: text.getBoundingClientRect(), size: Math.max(...sizes)
+        };
     });
     for (const {words, box, size} of texts) {
-        if (size < 9 * 4 / 3) wrong.push(`${words}: ${size} px`);
+        if (size < (isPlot ? 10.5 : 12)) wrong.push(`${words}: ${size} px`);
         if (box.left < frame.left - 1 || box.right > frame.right + 1
             || box.top < frame.top - 1 || box.bottom > frame.bottom + 1)
             wrong.push(`${words}: leaves the drawing`);
@@ -26,7 +35,27 @@ MEASURE = """() => [...document.querySelectorAll('svg')].map(svg => {
             - Math.max(one.box.top, other.box.top);
         if (across > 1.5 && down > 4) wrong.push(`${one.words}: meets ${other.words}`);
     }));
-    return wrong;
+    for (const path of isPlot ? svg.querySelectorAll('path') : []) {
+        const names = ['fill', 'fill-opacity', 'stroke', 'stroke-opacity'];
+        const [fill, thin, stroke, faint] = names.map(name => path.getAttribute(name));
+        const isSeen = stroke ? faint !== '0.4' : fill !== 'none' && !thin;
+        const isPaper = fill === '#ffffff' && !stroke;
+        if (path.closest('defs') || !isSeen || isPaper) continue;
+        const place = path.getScreenCTM();
+        const clip = path.getAttribute('clip-path')?.slice(4, -1);
+        const axes = clip && svg.querySelector(`${clip} rect`);
+        const bottom = axes ? axes.y.baseVal.value + axes.height.baseVal.value : Infinity;
+        for (let at = 0; at <= path.getTotalLength(); at += 1) {
+            const point = path.getPointAtLength(at);
+            if (point.y > bottom) continue;
+            const {x, y} = point.matrixTransform(place);
+            for (const {words, box} of texts)
+                if (x > box.left + 1 && x < box.right - 1
+                    && Math.abs(y - (box.top + box.bottom) / 2) < box.height / 4)
+                    wrong.push(`${words}: a line runs through it`);
+        }
+    }
+    return [...new Set(wrong)];
 })"""
 
 
@@ -69,3 +98,19 @@ def test_what_is_wrong_is_found(measured):
         "one over: meets the other",
     ]
     assert any("px" in each for each in found[1])
+
+
+def test_a_line_through_words_is_found_in_a_plot(measured):
+    plt.switch_backend("agg")
+    figures.use_style()
+    figure, axes = plt.subplots()
+    axes.plot([0, 1], [0, 1])
+    axes.text(0.5, 0.5, "across", ha="center", va="center")
+    axes.bar([0.9], [0.2], width=0.1)
+    axes.text(0.83, 0.1, "beside it", ha="right")
+    axes.text(0.9, 0.1, "half of it")
+    axes.text(0.1, 0.8, "by itself")
+    axes.text(0.3, 0.8, "small", size=11)
+    wrong = set(measured(svg_of(figure))[0])
+    plt.close(figure)
+    assert {each.partition(": ")[0] for each in wrong} == {"across", "half of it", "small"}

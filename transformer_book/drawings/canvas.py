@@ -24,6 +24,7 @@ from transformer_book.drawings.svg import (
 )
 
 WIDTH, ENLARGED, SMALLEST = 350, 1.5, 12
+WIDE = 525  # px: WIDTH, enlarged
 SANS = "Helvetica Neue,Arial,Liberation Sans,sans-serif"  # of the same widths everywhere
 
 

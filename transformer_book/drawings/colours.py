@@ -2,9 +2,16 @@
 
 from typing import NamedTuple
 
-from transformer_book.figures import BLUE, GREEN, GREY, ORANGE, PURPLE, RED, SKY
-
 INK, QUIET, FAINT, PAPER = "#1a1a1a", "#595959", "#bdbdbd", "#ffffff"
+# Okabe and Ito's palette without its yellow, which is too faint on white.
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY, GREY, BLACK = (
+    "#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#7F7F7F", INK,
+)  # fmt: skip
+# Of the same hue, for words: on white they have a contrast of 4.5 or more, as small letters need.
+INKS = {
+    ORANGE: "#8A6100", GREEN: "#007A58", RED: "#A84A00", PURPLE: "#A0537F", SKY: "#1B6F9F",
+    GREY: QUIET,
+}  # fmt: skip
 
 
 class Role(NamedTuple):

@@ -33,6 +33,7 @@ export const TABLES = {
       roi: verbs,
     },
     word: END,
+    across: 3, // the last words of a beginning stand side by side, in one row
     claim: "three beams return a sentence of 27, four the empty one",
     compared: [3, 4],
     holds: (three, four) => three !== "" && four === "",
@@ -111,15 +112,20 @@ export function fate(words, { steps }, shown) {
 }
 
 /** The tree without its last words, all <eos>: each node with its place, a leaf a row. */
-export function layout(follows) {
+export function layout(follows, across) {
   const nodes = [];
   let row = 0;
-  const place = (words, p) => {
+  const place = (words, p, at = 0) => {
     const after = last(words) === END ? [] : nextOf(follows, words);
     const grown = after.filter(([word]) => word !== END || after.length > 1);
-    const children = grown.map(([word, q]) => place([...words, word], p * q));
+    const beside = words.length + 1 === across;
+    const children = grown.map(([word, q], i) => {
+      const child = place([...words, word], p * q, beside ? i : 0);
+      if (beside && i + 1 < grown.length) row--;
+      return child;
+    });
     const y = children.length ? sum(children.map((child) => child.y)) / children.length : row++;
-    const node = { words, p, y, children };
+    const node = { words, p, y, at, children };
     nodes.push(node);
     return node;
   };

@@ -12,10 +12,11 @@ const CAPTIONS = [
 ];
 const TOP = 22; // the line over the tree
 const END_AT = 302; // where the column of scores begins
-/** The height of a row, and where the columns of words begin and how wide they are. */
+/** The heights of a row and of a box, and where the columns of words begin and how wide they are. */
 const STYLE = {
   seven: {
-    high: 30,
+    row: 310 / 7, // as high in all as the other
+    box: 22,
     columns: [
       [2, 46],
       [84, 66],
@@ -23,25 +24,27 @@ const STYLE = {
     ],
   },
   empty: {
-    high: 17,
+    row: 31,
+    box: 15,
     columns: [
-      [2, 40],
-      [66, 44],
-      [132, 58],
-      [212, 68],
+      [0, 37],
+      [46, 38],
+      [91, 53],
+      [152, 65],
     ],
   },
 };
 const WIDE_END = 66; // of <eos>, which here is a first word and has a probability
 
 /** Where a node stands: x, y of its middle, width, height. */
-function placeOf({ words, y }, { high, columns }) {
+function placeOf({ words, y, at }, { row, box, columns }, { across }) {
   const [x, width] = columns[words.length];
+  const up = words.length === across ? box / 2 : 0; // its score comes below
   return [
-    x,
-    TOP + (y + 0.5) * high,
+    x + at * (width + 1),
+    TOP + (y + 0.5) * row - up,
     last(words) === END ? WIDE_END : width,
-    Math.min(22, high - 1),
+    box,
   ];
 }
 
@@ -64,44 +67,48 @@ function drawBox(d, [x, y, width, height], state, [word, number], bold) {
 }
 
 /** A sentence's last step, its <eos>: the score by which it is compared, once it has ended. */
-function drawEnd(d, node, [x, y, width, height], { found, alpha, step }) {
+function drawEnd(d, node, [x, y, width, height], { table, found, alpha, step }) {
   const words = last(node.words) === END ? node.words : [...node.words, END];
   const state = fate(words, found, step);
   if (state !== "kept") return;
   const value = scoreOf(Math.log(node.p), words.length, alpha);
-  d.segment(x + width, y, END_AT, y, { width: 0.6 + 5 * node.p });
-  d.box(END_AT, y - height / 2, 46, height, "word", { strength: 0.22 });
-  d.text(END_AT + 42, y, shown(value, 2), { anchor: "end" }).setAttribute("data-score", value);
+  const below = node.words.length === TABLES[table].across;
+  const [left, middle, wide] = below ? [x, y + height, width] : [END_AT, y, 46];
+  if (!below) d.segment(x + width, y, left, y, { width: 0.6 + 5 * node.p });
+  d.box(left, middle - height / 2, wide, height, "word", { strength: 0.22 });
+  const score = d.text(left + wide - 4, middle, shown(value, 2), { anchor: "end" });
+  score.setAttribute("data-score", value);
   if (step >= found.steps.length && said(words) === found.words)
-    d.ring(END_AT, y - height / 2, 46, height);
+    d.ring(left, middle - height / 2, wide, height);
 }
 
 function draw(d, now) {
   const follows = tableWith(now.table, now.share);
-  const [{ nodes, rows }, found] = [layout(follows), find(now)];
+  const [table, style] = [TABLES[now.table], STYLE[now.table]];
+  const [{ nodes, rows }, found] = [layout(follows, table.across), find(now)];
   const best = sentences(follows)[0].p - 1e-12;
-  const style = STYLE[now.table];
-  d.resize(TOP + rows * style.high + 38);
+  const place = (node) => placeOf(node, style, table);
   d.text(2, 8, "in %: all words so far", { anchor: "start", quiet: true });
   d.text(348, 8, now.alpha ? "<eos>: score" : "<eos>: log P", { anchor: "end", quiet: true });
   CAPTIONS.forEach((caption, i) =>
-    d.text(348, TOP + rows * style.high + 12 + 16 * i, caption, { anchor: "end", quiet: true }),
+    d.text(348, TOP + rows * style.row + 12 + 16 * i, caption, { anchor: "end", quiet: true }),
   );
   const fates = new Map(nodes.map((node) => [node, fate(node.words, found, now.step)]));
   for (const node of nodes)
-    for (const child of node.children) {
-      const [[x, y, width], [u, v]] = [placeOf(node, style), placeOf(child, style)];
-      const lit = fates.get(child) === "kept";
+    for (const child of node.children.filter(({ at }) => at === 0)) {
+      const [[x, y, width], [u, v]] = [place(node), place(child)];
+      const group = node.children.filter((each) => each.y === child.y);
+      const lit = group.some((each) => fates.get(each) === "kept");
       d.segment(x + width, y, u, v, { lit, width: 0.6 + 5 * child.p });
     }
   for (const node of nodes) {
-    const [place, state] = [placeOf(node, style), fates.get(node)];
+    const state = fates.get(node);
     const ends = !node.children.length;
     const digits = node.p < 0.1 && now.table === "empty" ? 1 : 0;
     const number = node.words.length ? shown(100 * node.p, digits) : "";
-    const box = drawBox(d, place, state, [last(node.words), number], ends && node.p >= best);
+    const box = drawBox(d, place(node), state, [last(node.words), number], ends && node.p >= best);
     box.setAttribute("data-fate", `${node.words.join(" ")}: ${state}`);
-    if (ends) drawEnd(d, node, place, { ...now, found });
+    if (ends) drawEnd(d, node, place(node), { ...now, found });
   }
 }
 
@@ -141,9 +148,8 @@ export function start(host) {
   const steps = (now) => range(0, nSteps(now), 1);
   figure.slider("step", "step of the search", steps, (step) => shown(step));
   const alt = "The tree of all sentences: what beam search keeps, drops and never computes.";
-  figure.drawing(236, alt, draw);
+  figure.drawing(370, alt, draw);
   figure.tick(TABLES.seven.claim, checkClaim);
   figure.tick("beam search finds the likeliest sentence of the table", checkFound);
   figure.begin(tell);
-  figure.controls.after(figure.ticks, figure.status); // beside the sliders, however tall the tree
 }

@@ -48,8 +48,8 @@ export class Figure {
       { class: "living", "aria-label": title },
       make("p", { class: "living-title", "aria-hidden": "true" }, title),
       make("p", { class: "living-invite" }, invite),
-      this.controls,
       this.picture,
+      this.controls,
       this.ticks,
       this.status,
     );
