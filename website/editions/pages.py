@@ -120,13 +120,15 @@ def fit_for_paper(page: Page) -> None:
             cell.drop_tree()
     for element in page.body.xpath(NOT_FOR_PAPER):
         element.drop_tree()
-    for pre in page.body.iter("pre"):
+    for pre in list(page.body.iter("pre")):
         for line in pre.xpath(f".//span[{classed('line')}]"):
             line.drop_tag()
         pre.text = OF_A_RUN.sub("", pre.text or "")
         for part in pre.iter():
             part.text, part.tail = (t and BLANK.sub("\n\n", t) for t in (part.text, part.tail))
-        if pre.text_content().count("\n") < FEW_LINES:
+        if not words(pre):
+            pre.drop_tree()
+        elif pre.text_content().count("\n") < FEW_LINES:
             pre.set("class", "book-short")
     for fold in page.body.xpath(".//details"):
         if "book-code" in fold.get("class", "").split():
