@@ -33,7 +33,7 @@ def looks() -> tuple[list[str], list[str], list[list[float]]]:
     return asked, written, weights.tolist()
 
 
-def cover(title: str, subtitle: str) -> str:
+def cover(config: dict, subtitle: str) -> str:
     """An SVG. Two words that change places on their way into French have the other colour."""
     asked, written, weights = looks()
     drawn = [f"<rect width='{WIDTH}' height='{HEIGHT}' fill='{PAPER}'/>"]
@@ -51,7 +51,9 @@ def cover(title: str, subtitle: str) -> str:
                 f"<rect x='{LEFT + step * j}' y='{y}' width='{CELL}' height='{CELL}' rx='30'"
                 f" fill='{colour}' fill-opacity='{0.1 + 0.9 * weight:.2f}'/>"
             )
-    for y, size, words in ((1800, min(110, 2600 // len(title)), title), (1920, 56, subtitle)):
+    title, release = config["title"], config["sphinx"]["config"]["release"]
+    lines = (1800, min(110, 2600 // len(title)), title), (1920, 56, subtitle)
+    for y, size, words in (*lines, (2060, 44, config["author"]), (2130, 44, release)):
         drawn.append(
             f"<text x='{WIDTH / 2}' y='{y}' text-anchor='middle' fill='#fff' font-size='{size}'>"
             f"{escape(words)}</text>"

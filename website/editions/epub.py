@@ -19,9 +19,10 @@ from lxml import etree
 from playwright.sync_api import Browser
 
 from website import ROOT, SITE
+from website.editions.book import SUBTITLE, book_pages
 from website.editions.cover import HEIGHT, WIDTH, cover
 from website.editions.offer import publish
-from website.editions.pages import SUBTITLE, Fault, Page, book_pages, slug
+from website.editions.pages import Fault, Page, slug
 from website.editions.press import opened
 
 # A drawing's colours for a dark page; some reading programs turn the page dark and not the picture.
@@ -66,7 +67,7 @@ def address(name: str, place: str) -> str:
 
 
 def picture_of_cover(browser: Browser, config: dict, site: Path) -> bytes:
-    text = COVER.format(cover=cover(config["title"], SUBTITLE))
+    text = COVER.format(cover=cover(config, SUBTITLE))
     page, missing = opened(browser, text, site, viewport={"width": WIDTH, "height": HEIGHT})
     page.evaluate("document.fonts.ready")
     if missing:
@@ -84,19 +85,19 @@ def xhtml(page: Page) -> str:
 
 def navigation(pages: list[Page]) -> str:
     """``nav.xhtml``: parts, chapters and sections."""
-    lines, part = [], ""
-    for page in pages:
-        if page.part != part:
-            lines.append("</ol></li>" if part else "")
-            lines.append(f"<li><span>{escape(page.part)}</span><ol>")
-            part = page.part
-        inner = "".join(
-            f'<li><a href="{address(page.name, place)}">{escape(title)}</a></li>'
-            for place, title in page.sections
-        )
-        inner = f"<ol>{inner}</ol>" if inner else ""
-        lines.append(f'<li><a href="{address(page.name, "")}">{escape(page.title)}</a>{inner}</li>')
-    lines.append("</ol></li>" if part else "")
+
+    def item(page: Page, place: str, title: str, inside: list[str]) -> str:
+        within = f"<ol>{''.join(inside)}</ol>" if inside else ""
+        return f'<li><a href="{address(page.name, place)}">{escape(title)}</a>{within}</li>'
+
+    lines: list[str] = []
+    for page in (page for page in pages if page.begins_part or not page.part):
+        chapters = [
+            item(chapter, "", chapter.title, [item(chapter, *s, []) for s in chapter.sections])
+            for chapter in pages
+            if page.begins_part and chapter.part == page.part and not chapter.begins_part
+        ]
+        lines.append(item(page, "", page.title, chapters))
     toc = f'<nav epub:type="toc" id="toc"><h1>Contents</h1><ol>{"".join(lines)}</ol></nav>'
     return XHTML.format(title="Contents", body=toc)
 
@@ -116,7 +117,7 @@ def package(config: dict, pages: list[Page], images: list[str]) -> str:
         items.append(f'<item id="page-{n}" href="{address(page.name, "")}" {kind}/>')
     for n, name in enumerate(images):
         items.append(f'<item id="i{n}" href="{name}" media-type="{TYPES[Path(name).suffix]}"/>')
-    read = ["cover", "nav", *(f"page-{n}" for n in range(len(pages)))]
+    read = ["cover", "page-0", "nav", *(f"page-{n}" for n in range(1, len(pages)))]
     now = int(os.environ.get("SOURCE_DATE_EPOCH", datetime.now(UTC).timestamp()))
     return PACKAGE.format(
         address=escape(config["html"]["baseurl"] or config["title"]),
@@ -147,7 +148,8 @@ def make(browser: Browser, book: Path, site: Path, target: Path) -> int:
     shown = f'<div id="cover"><img src="cover.png" alt="{title}"/></div>'
     files |= {"cover.xhtml": XHTML.format(title=title, body=shown), "cover.png": picture}
     files |= {"nav.xhtml": navigation(pages), "package.opf": package(config, pages, list(images))}
-    files |= {"book.css": (ROOT / "website/editions/epub.css").read_text(encoding="utf-8")}
+    sheets = (ROOT / "website/editions" / name for name in ("book.css", "epub.css"))
+    files |= {"book.css": "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)}
     files |= {"math.woff2": (ROOT / "website/static/fonts/math.woff2").read_bytes()}
     pack(target, files | {name: DARK.sub(b"", path.read_bytes()) for name, path in images.items()})
     return len(pages)

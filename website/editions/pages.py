@@ -1,16 +1,18 @@
 """What the PDF and the ePub share: the built pages of the site, made fit for paper.
 
-Both are made from ``_build/html``, so that they say what the site says. Paper cannot unfold:
+Both are made from ``_build/html``, so that they say what the site says. Paper can neither unfold
+nor run:
 
     a drawing or a plot             stays; its code is left out
-    a folded proof                  its title and what it printed stay; its code is left out
+    a folded check                  what it found stays; its code is left out
     a solution                      stands, with its code, at the end of the chapter
     a hint or a note in the text    is open, under its title
+    a cell that waits for a number  is left out, and what a cell says of the answer that it lacks
+    the reference and the ledger    are left out, and links to them become text
 """
 
 import posixpath
 import re
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,14 +22,25 @@ import yaml
 from lxml import html
 from lxml.html import HtmlElement
 
-SUBTITLE = "every claim with a ✓ is checked by code"
 RAW_TEX = re.compile(r"\$\$|\\[(\[]|\\(?:frac|sqrt|text|mathbf|operatorname|begin)\b")
 FEWEST_WORDS = 60  # on a page; one with fewer is no page of this book
+FEW_LINES = 10  # of code, which stay on one page
+BLANK = re.compile("\n{3,}")
+FOR_THE_SITE = re.compile(r"appendix/(api|ledger)")
+OF_A_SCREEN = ("book-waits", "book-screen", "book-editions", "book-letters")
+
+
+def classed(name: str) -> str:
+    """The XPath condition of a CSS class."""
+    return f"contains(concat(' ', normalize-space(@class), ' '), ' {name} ')"
+
+
 NOT_FOR_PAPER = (
-    ".//script | .//style | .//button | .//template"
+    ".//script | .//style | .//button | .//template | .//noscript"
     "| .//a[contains(@class, 'headerlink')] | .//*[contains(@class, 'viewcode-link')]"
-    "| .//div[@class='book-editions']"
+    f"| .//*[{' or '.join(map(classed, OF_A_SCREEN))}]"
 )
+OF_A_RUN = re.compile(r"(→ From here on this page runs|Overwriting|Appending to) .*\n?", re.M)
 
 
 class Fault(Exception):
@@ -47,8 +60,8 @@ class Page:
         return words(next(self.body.iter("h1")))
 
     @property
-    def ids(self) -> set[str]:
-        return {str(name) for name in self.body.xpath(".//@id")}
+    def begins_part(self) -> bool:
+        return self.name.startswith("part-")
 
     @property
     def sections(self) -> list[tuple[str, str]]:
@@ -66,11 +79,6 @@ def words(element: HtmlElement) -> str:
     return " ".join(element.text_content().split())
 
 
-def classed(name: str) -> str:
-    """The XPath condition of a CSS class."""
-    return f"contains(concat(' ', normalize-space(@class), ' '), ' {name} ')"
-
-
 def new(tag: str, text: str = "", **attributes: str) -> HtmlElement:
     made = html.Element(tag, {name.rstrip("_"): value for name, value in attributes.items()})
     made.text = text
@@ -84,7 +92,7 @@ def contents(book: Path) -> tuple[dict, list[tuple[str, str]]]:
     pages = [(toc["root"], "")]
     for part in toc["parts"]:
         pages += [(page["file"], part["caption"]) for page in part["chapters"]]
-    return config, pages
+    return config, [page for page in pages if not FOR_THE_SITE.match(page[0])]
 
 
 def read(site: Path, name: str, part: str) -> Page:
@@ -105,8 +113,21 @@ def read(site: Path, name: str, part: str) -> Page:
 
 def fit_for_paper(page: Page) -> None:
     """Leaves out what only a screen has a use for, and opens the folds or empties them."""
+    for cell in page.body.xpath(f".//div[{classed('book-yours')}]"):
+        if not re.search(r"^(def|class|%%)", cell.text_content(), re.M):
+            cell.drop_tree()
     for element in page.body.xpath(NOT_FOR_PAPER):
         element.drop_tree()
+    for pre in list(page.body.iter("pre")):
+        for line in pre.xpath(f".//span[{classed('line')}]"):
+            line.drop_tag()
+        pre.text = OF_A_RUN.sub("", pre.text or "")
+        for part in pre.iter():
+            part.text, part.tail = (t and BLANK.sub("\n\n", t) for t in (part.text, part.tail))
+        if not words(pre):
+            pre.drop_tree()
+        elif pre.text_content().count("\n") < FEW_LINES:
+            pre.set("class", "book-short")
     for fold in page.body.xpath(".//details"):
         if "book-code" in fold.get("class", "").split():
             fold.drop_tree()
@@ -134,13 +155,13 @@ def shut(cell: HtmlElement, title: str) -> None:
         for line in cell.xpath(".//pre/span[starts-with(normalize-space(.), '# @title')]"):
             line.tail = (line.tail or "").removeprefix("\n")
             line.drop_tree()
-    else:
+    elif "%%writefile" not in cell.text_content():
         for code in cell.xpath(f".//div[{classed('cell_input')}]"):
             code.drop_tree()
-        if not cell.xpath(f".//*[{classed('cell_output')}]"):
+        if not words(cell) and cell.find(".//img") is None:
             cell.drop_tree()
             return
-        if "tag_hide-input" in cell.get("class", ""):
+        if "tag_hide-input" in cell.get("class", "") or cell.find(".//pre") is None:
             return
         cell.set("class", "cell book-proof")
     cell.insert(0, new("p", title, class_="book-fold"))
@@ -165,7 +186,7 @@ def linked(pages: list[Page], site: Path, address: Callable[[str, str], str]) ->
 
     A link to a page of the site that is not in the book, such as a module's source, becomes text.
     """
-    places = {page.name: page.ids for page in pages}
+    places = {page.name: set(page.body.xpath(".//@id")) for page in pages}
     wrong = []
     for page in pages:
         for link in page.body.xpath(".//a[@href]"):
@@ -173,7 +194,7 @@ def linked(pages: list[Page], site: Path, address: Callable[[str, str], str]) ->
             if url.scheme or url.netloc:
                 continue
             path = posixpath.join(posixpath.dirname(page.name), unquote(url.path))
-            path = posixpath.normpath(path) if url.path else f"{page.name}.html"
+            path = posixpath.normpath(path).lstrip("/") if url.path else f"{page.name}.html"
             name, place = path.removesuffix(".html"), unquote(url.fragment)
             if name in places and (not place or place in places[name]):
                 link.set("href", address(name, place))
@@ -202,24 +223,6 @@ def pictures(pages: list[Page], site: Path) -> tuple[dict[str, Path], list[str]]
     return files, wrong
 
 
-def doubled(pages: list[Page]) -> list[str]:
-    """Ids that stand twice on a page, so that nobody knows where a link to them leads."""
-    found = [(page.name, Counter(page.body.xpath(".//@id"))) for page in pages]
-    return [
-        f"{name}: the id {i} stands {n} times"
-        for name, ids in found
-        for i, n in ids.items()
-        if n > 1
-    ]
-
-
-def unset(pages: list[Page]) -> list[str]:
-    """Formulas that are no MathML, or MathML in error."""
-    query = f".//*[{classed('math')}][not(.//math)] | .//math[.//merror or not(*)]"
-    found = ((page.name, formula) for page in pages for formula in page.body.xpath(query))
-    return [f"{name}: a formula is not set: {words(formula)}" for name, formula in found]
-
-
 def raw_tex(pages: list[Page]) -> list[str]:
     """Formulas that Sphinx took for text: TeX that is neither code nor a formula."""
     inside = " | ".join(f"ancestor::*[{classed(name)}]" for name in ("math", "highlight"))
@@ -230,21 +233,3 @@ def raw_tex(pages: list[Page]) -> list[str]:
         for name, text in texts
         if RAW_TEX.search(text)
     ]
-
-
-def book_pages(
-    book: Path, site: Path, address: Callable[[str, str], str]
-) -> tuple[dict, list[Page], dict[str, Path]]:
-    """The configuration, all pages, fit for paper and linked, and their pictures.
-
-    Raises :class:`Fault`, with all that is wrong.
-    """
-    config, names = contents(book)
-    pages = [read(site, name, part) for name, part in names]
-    for page in pages:
-        fit_for_paper(page)
-    wrong = linked(pages, site, address) + doubled(pages) + unset(pages) + raw_tex(pages)
-    files, missing = pictures(pages, site)
-    if wrong + missing:
-        raise Fault("\n".join(wrong + missing))
-    return config, pages, files

@@ -1,40 +1,39 @@
 """The book as one PDF: ``make pdf`` prints the built site's pages with Chromium.
 
-The book is printed twice, for Chromium cannot write a page number into the contents: where the
-sections stand in the first print is written into the contents of the second.
+The book is printed more than once, for Chromium cannot write the number of a page into the text:
+where each place stands in one print is written into the contents, the references and the index of
+the next, until none has moved.
 """
 
 import hashlib
 import json
-from functools import partial
+import re
 from html import escape
 from pathlib import Path
 
 import pikepdf
 from lxml import html
+from lxml.html import HtmlElement
 from playwright.sync_api import Browser
 
 from website import ROOT, SITE
+from website.editions.book import SUBTITLE, book_pages
 from website.editions.cover import cover
 from website.editions.offer import publish
-from website.editions.pages import SUBTITLE, Fault, Page, book_pages, slug
+from website.editions.pages import Fault, Page, new, slug
 from website.editions.press import BASE, opened
 
 TEXT_WIDTH = 634  # px: A4 without the margins of print.css
-Lines = list[tuple[str, str, str]]  # of the contents: what kind, the words, where it leads
 LISTED = ("Exercises", "Solutions")  # sections without a number that the contents name
-ABOUT = (
-    "The book is a series of notebooks, and its site and the notebooks hold more than paper can."
-    " Here the code of drawings, plots and folded proofs is left out; what it drew or printed is"
-    " not. Solutions stand at the end of each chapter. To run the code, or to read what is left"
-    " out, open the site or the notebooks: the README of the repository says how."
+NO_REFERENCE = (
+    "@class='book-at' or ancestor::h2 or ancestor::th or ancestor::dl[contains(@class, 'glossary')]"
 )
+REFERENCE = f".//a[starts-with(@href, '#')][not({NO_REFERENCE})]"
+LOOKED_UP = re.compile(r"#\w+--(term|cite)-")  # by the alphabet, and not by a page
 DOCUMENT = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
-<link rel="stylesheet" href="styles/print.css"><style>{running}</style>
-<script type="module" src="styles/print.js"></script></head>
-<body><div id="book-cover">{cover}</div>
-<nav id="book-contents"><h1>Contents</h1>{contents}</nav>
-<section id="book-about"><h2>About this edition</h2><p>{about}</p></section>{pages}</body></html>"""
+<link rel="stylesheet" href="styles/book.css"><link rel="stylesheet" href="styles/print.css">
+<style>{running}</style><script type="module" src="styles/print.js"></script></head>
+<body><div id="book-cover">{cover}</div>{pages}</body></html>"""
 
 
 def address(name: str, place: str) -> str:
@@ -44,59 +43,84 @@ def address(name: str, place: str) -> str:
     return f"#{slug(name)}" + (f"--{place}" if place else "")
 
 
+def references(pages: list[Page]) -> None:
+    """Puts the page after each section's first link to a place in another section."""
+    home = {}
+    for page in pages:
+        home[address(page.name, "")] = page.name
+        for element in page.body.xpath(".//*[@id]"):
+            home[address(page.name, element.get("id"))] = section(page, element)
+    for page in pages:
+        said = set()
+        for link in page.body.xpath(REFERENCE):
+            place, here = link.get("href"), section(page, link)
+            goes_on = re.match(r"['’\w]", link.tail or "")
+            if LOOKED_UP.match(place) or here == home[place] or (here, place) in said or goes_on:
+                continue
+            said.add((here, place))
+            before = "".join(link.xpath("preceding-sibling::node()/descendant-or-self::text()"))
+            inside = before.count("(") > before.count(")")
+            number = new("span", ", p.\xa0" if inside else " (p.\xa0", class_="book-page-of")
+            number.append(new("span", "000", class_="book-at"))
+            number[0].tail = "" if inside else ")"
+            link.append(number)
+
+
+def section(page: Page, element: HtmlElement) -> str:
+    return f"{page.name} {element.xpath('string(ancestor-or-self::section[h2][1]/@id)')}"
+
+
 def prepared(pages: list[Page]) -> None:
-    """Makes ids unique in the book, and pictures load."""
+    """Makes ids unique in the book, pictures load, and headings stand below those of the parts."""
     for page in pages:
         for image in page.body.xpath(".//img"):
             image.set("src", f"site/{image.get('src')}")
         for element in page.body.xpath(".//*[@id]"):
             element.set("id", address(page.name, element.get("id"))[1:])
+        if not page.begins_part:
+            for heading in page.body.iter("h1", "h2", "h3"):
+                heading.tag = f"h{int(heading.tag[1]) + 1}"
 
 
-def entries(pages: list[Page]) -> Lines:
-    """The lines of the contents: what kind each is, its words, and the id that it leads to."""
-    lines, part = [], ""
-    for page in pages:
-        if page.part != part:
-            part = page.part
-            lines.append(("part", part, slug(page.name)))
-        lines.append(("chapter", page.title, slug(page.name)))
+def contents(pages: list[Page]) -> str:
+    made = []
+
+    def add(kind: str, title: str, place: str) -> None:
+        made.append(
+            f'<p class="{kind}"><a href="{place}">{escape(title)}<i></i>'
+            '<span class="book-at">000</span></a></p>'
+        )
+
+    for page in pages[1:]:  # after the imprint
+        add("part" if page.begins_part else "chapter", page.title, address(page.name, ""))
         for place, title in page.sections:
             if page.name.startswith("chapters/") and (title[0].isdigit() or title in LISTED):
-                lines.append(("section", title, place))
-    return lines
+                add("section", title, address(page.name, place))
+    return f'<nav id="book-contents"><h2>Contents</h2>{"".join(made)}</nav>'
 
 
-def contents(lines: Lines) -> str:
-    made = []
-    for kind, title, place in lines:
-        if kind == "part":
-            made.append(f'<p class="part">{escape(title)}</p>')
-        else:
-            link = f'<a href="#{escape(place, quote=True)}">{escape(title)}</a>'
-            made.append(f'<p class="{kind}">{link}<i></i><span>000</span></p>')
-    return "".join(made)
-
-
-def document(config: dict, pages: list[Page], lines: Lines) -> str:
+def document(config: dict, pages: list[Page]) -> str:
     """The whole book as one page of HTML."""
+    references(pages)
+    inside = contents(pages)
+    titles = {page.name: page.title for page in pages}
+    prepared(pages)
     bodies, running = [], []
     for page in pages:
-        name, title = slug(page.name), json.dumps(page.title)
+        name = slug(page.name)
+        kind = "book-part" if page.begins_part else "book-page"
         inner = html.tostring(page.body, encoding="unicode")
-        part = f'<p class="book-part">{escape(page.part)}</p>' if page.part else ""
-        bodies.append(f'<section class="book-page" id="{name}">{part}{inner}</section>')
-        running.append(
-            f"@page p{name} {{ @top-center {{ content: {title}; font: 9.5pt Book; color: #555 }} }}"
-            f' [id="{name}"] {{ page: p{name} }}'
-        )
+        bodies.append(f'<section class="{kind}" id="{name}">{inner}</section>')
+        if page.part and not page.begins_part:
+            running.append(
+                f"@page p{name} {{ @top-center {{ content: {json.dumps(titles[page.name])};"
+                f' font: 9.5pt Book; color: #555 }} }} [id="{name}"] {{ page: p{name} }}'
+            )
     return DOCUMENT.format(
         title=escape(config["title"]),
         running=" ".join(running),
-        cover=cover(config["title"], SUBTITLE),
-        about=ABOUT,
-        contents=contents(lines),
-        pages="".join(bodies),
+        cover=cover(config, SUBTITLE),
+        pages="".join([bodies[0], inside, *bodies[1:]]),
     )
 
 
@@ -104,11 +128,6 @@ def numbers(pdf: pikepdf.Pdf) -> dict[str, int]:
     """The page, from 1, of each place that a link leads to."""
     number: dict[object, int] = {page.objgen: n for n, page in enumerate(pdf.pages, start=1)}
     return {name[1:]: number[place[0].objgen] for name, place in pdf.Root.Dests.items()}
-
-
-def numbers_in(file: Path) -> dict[str, int]:
-    with pikepdf.open(file) as pdf:
-        return numbers(pdf)
 
 
 def dead_links(pdf: pikepdf.Pdf) -> list[str]:
@@ -125,23 +144,8 @@ def dead_links(pdf: pikepdf.Pdf) -> list[str]:
     return wrong
 
 
-def add_bookmarks(pdf: pikepdf.Pdf, lines: Lines) -> None:
-    """Parts, chapters and sections, in three levels."""
-    with pdf.open_outline() as outline:
-        levels = [outline.root]
-        for kind, title, place in lines:
-            depth = ("part", "chapter", "section").index(kind)
-            depth = min(depth, len(levels) - 1)  # the preface stands in no part
-            destination = pikepdf.Array(list(pdf.Root.Dests["/" + place]))
-            item = pikepdf.OutlineItem(title, destination=destination)
-            item.is_closed = True
-            del levels[depth + 1 :]
-            levels[depth].append(item)
-            levels.append(item.children)
-
-
-def printed(browser: Browser, text: str, site: Path, target: Path) -> dict[str, int]:
-    """Prints the document to ``target``; the page numbers in its contents. Raises ``Fault``."""
+def printed(browser: Browser, text: str, site: Path, target: Path) -> None:
+    """Prints the document to ``target``, until no number changes. Raises ``Fault``."""
     size = {"width": TEXT_WIDTH, "height": 970}
     page, missing = opened(browser, text, site, viewport=size, color_scheme="light")
     page.emulate_media(media="print")
@@ -149,48 +153,43 @@ def printed(browser: Browser, text: str, site: Path, target: Path) -> dict[str, 
     page.evaluate("edition.fit()")
     if wrong := missing + page.evaluate("edition.wrong()"):
         raise Fault("\n".join(wrong))
-    onto_paper = partial(page.pdf, path=target, prefer_css_page_size=True, print_background=True)
-    onto_paper(tagged=False)
-    shown = numbers_in(target)
-    for _ in range(3):  # a heading at the edge of a page may move as the numbers come in
-        page.evaluate("shown => edition.number(shown)", shown)
-        onto_paper(tagged=True)
-        if (stand := numbers_in(target)) == shown:
-            break
-        shown = stand
-    page.close()
-    return shown
+    said: dict[str, int] = {}
+    for _ in range(5):
+        page.pdf(
+            path=target, prefer_css_page_size=True, print_background=True, tagged=True, outline=True
+        )
+        with pikepdf.open(target) as pdf:
+            stand = numbers(pdf)
+        if stand == said:
+            page.close()
+            return
+        page.evaluate("stand => edition.number(stand)", stand)
+        said = stand
+    raise Fault("the pages of the contents and the references do not settle")
 
 
-def finish(target: Path, config: dict, lines: Lines, shown: dict[str, int]) -> int:
-    """Adds bookmarks, and looks at the PDF itself; its pages. Raises ``Fault``."""
+def finish(target: Path, config: dict) -> int:
+    """Says whose book it is, and looks at the PDF itself; its pages. Raises ``Fault``."""
     with pikepdf.open(target, allow_overwriting_input=True) as pdf:
-        wrong = dead_links(pdf)
-        found = numbers(pdf)
-        wrong += [
-            f"the contents say page {shown[place]} for {title}, which stands on {found[place]}"
-            for _, title, place in lines
-            if shown[place] != found[place]
-        ]
-        add_bookmarks(pdf, lines)
+        if wrong := dead_links(pdf):
+            raise Fault("\n".join(wrong))
+        with pdf.open_outline() as outline:
+            for part in outline.root:
+                for item in [part, *part.children]:
+                    item.is_closed = True
         pdf.docinfo["/Title"] = config["title"]
         pdf.docinfo["/Author"] = config["author"]
         pdf.Root.PageMode = pikepdf.Name.UseOutlines
         pdf.save(target, object_stream_mode=pikepdf.ObjectStreamMode.generate, linearize=True)
-        n_pages = len(pdf.pages)
-    if wrong:
-        raise Fault("\n".join(wrong))
-    return n_pages
+        return len(pdf.pages)
 
 
 def make(browser: Browser, book: Path, site: Path, target: Path) -> int:
     """Prints the built site of ``book`` to ``target``; the number of pages. Raises ``Fault``."""
     config, pages, _ = book_pages(book, site, address)
-    prepared(pages)
-    lines = entries(pages)
     target.parent.mkdir(parents=True, exist_ok=True)
-    shown = printed(browser, document(config, pages, lines), site, target)
-    return finish(target, config, lines, shown)
+    printed(browser, document(config, pages), site, target)
+    return finish(target, config)
 
 
 def publish_pdf() -> int:

@@ -17,9 +17,17 @@ function fit() {
   }
 }
 
+/* An entry of the index names a page once. Chromium breaks pages elsewhere if it has broken them
+before, so the book is laid out anew. */
 function number(pages) {
-  for (const link of all("#book-contents p > a"))
-    link.parentElement.lastElementChild.textContent = pages[link.getAttribute("href").slice(1)];
+  document.body.hidden = true;
+  document.body.getBoundingClientRect();
+  for (const place of all(".book-at")) {
+    place.textContent = pages[place.closest("a").getAttribute("href").slice(1)];
+    if (place.matches("a.book-at + a.book-at"))
+      place.hidden = place.textContent === place.previousElementSibling.textContent;
+  }
+  document.body.hidden = false;
 }
 
 /* Signs that no font here has: they look like one that no font can have. */

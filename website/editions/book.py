@@ -1,0 +1,171 @@
+"""What a book has and a site has not: an imprint, a page for each part, and an index."""
+
+import re
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from html import escape
+from itertools import count
+from pathlib import Path
+from urllib.parse import unquote
+
+from lxml import html
+from lxml.html import HtmlElement
+
+from website.editions.pages import (
+    Fault,
+    Page,
+    classed,
+    contents,
+    fit_for_paper,
+    linked,
+    new,
+    pictures,
+    raw_tex,
+    read,
+    slug,
+    words,
+)
+
+SUBTITLE = "every claim with a ✓ is checked by code"
+IMPRINT = """<div><h1>{title}</h1><p>{subtitle}</p><p>{author}<br>{release}</p>
+<p>The text and the drawings are under the licence Creative Commons Attribution 4.0,
+<a href="https://creativecommons.org/licenses/by/4.0/">creativecommons.org/licenses/by/4.0</a>.
+You may pass them on and change them if you name their authors. The code is under the MIT licence.
+The sentences of the data set Multi30k that chapter 11 quotes belong to their authors.</p>
+<p>The chapters of this book are notebooks. What is printed here as a result is what the code gave
+when the chapter last ran, from its first cell to its last. Where a sentence has a ✓, the code
+tested it and would have stopped if it were false. Drawings and plots were made by code, too.</p>
+<p>The notebooks hold more than paper can. The code of drawings, plots and checks is left out here,
+but what it drew and found is not. The solutions come at the end of each chapter. The reference of
+the package and the ledger of all claims are on the book's site, where some figures move.</p>
+<p>Set by Chromium in Source Serif, STIX Two Math and DejaVu Sans Mono.</p></div>"""
+DEFINED = re.compile(r"^(?:class|def) (\w+)(?!\w|\(\s*self)(?<!_solution)", re.M)
+Places = dict[str, list[tuple[Page, HtmlElement]]]
+
+
+def imprint(config: dict) -> Page:
+    said = {"title": config["title"], "subtitle": SUBTITLE, "author": config["author"]}
+    said["release"] = config["sphinx"]["config"]["release"]
+    text = IMPRINT.format(**{name: escape(value) for name, value in said.items()})
+    return Page("imprint", "", html.fromstring(text))
+
+
+def in_parts(pages: list[Page]) -> Iterator[Page]:
+    """The pages, with one before each part that names its chapters."""
+    part = ""
+    for page in pages:
+        if page.part != part:
+            part = page.part
+            body = new("div")
+            body.append(new("h1", part))
+            for chapter in pages:
+                if chapter.part == part:
+                    line = new("p")
+                    line.append(new("a", chapter.title, href=f"{chapter.name}.html"))
+                    body.append(line)
+            yield Page(f"part-{slug(page.name)}", part, body)
+        yield page
+
+
+def number(page: Page, element: HtmlElement) -> str:
+    """Of the section that the element stands in, or of its chapter; or what its page is called."""
+    titles = [words(head) for head in element.xpath("ancestor::section/h2")] + [page.title]
+    numbers = (re.match(r"[\d.]*\d", title) for title in titles)
+    return next((found[0] for found in numbers if found), page.title.partition(":")[0])
+
+
+def where(places: list[tuple[Page, HtmlElement]], ids: Iterator[int]) -> list[HtmlElement]:
+    """A link to the first of the places in each section; the PDF makes a page number of it."""
+    links: dict[tuple[str, str], HtmlElement] = {}
+    for page, element in places:
+        section = page.name, number(page, element)
+        if section in links:
+            continue
+        if not element.get("id"):
+            element.set("id", f"indexed-{next(ids)}")
+        links[section] = new("a", section[1], class_="book-at")
+        links[section].set("href", f"/{page.name}.html#{element.get('id')}")
+    return list(links.values())
+
+
+def places(pages: list[Page]) -> tuple[Places, Places, Places]:
+    """Where the text links a term or stresses it, where code defines what, and who is cited where.
+
+    A term has a place in each chapter that its entry in the glossary names. A Chinese name comes
+    second there.
+    """
+    first = f".//dl[{classed('glossary')}]/dt[not(preceding-sibling::*[1][self::dt])]"
+    entries = [entry for page in pages for entry in page.body.xpath(first)]
+    known = {str(entry.get("id")): words(entry) for entry in entries}
+    known |= {name.lower().partition(" (")[0]: name for name in known.values()}
+    terms: Places = {name: [] for name in known.values()}
+    defined, cited = defaultdict(list), defaultdict(list)
+    chapters = {slug(page.name): page for page in pages if page.name.startswith("chapters/")}
+    for page in chapters.values():
+        for element in page.body.iter("a", "em", "strong", "h1", "h2", "h3", "div"):
+            if element.tag == "a":
+                place = unquote(element.get("href", "").partition("#")[2])
+                cited[place].append((page, element))
+                name = known.get(place)
+            elif element.tag == "div":
+                code = element.text_content() if element.get("class") == "cell_input" else ""
+                for name in DEFINED.findall(code):
+                    defined[name].append((page, element))
+                continue
+            else:
+                text = re.sub(r"^[\d.]+ |\.$", "", words(element).lower())
+                name = known.get(text) or known.get(text.removesuffix("s"))
+            if name:
+                terms[name].append((page, element))
+    for entry in entries:
+        name = words(entry)
+        found = terms[name]
+        said = re.compile(rf"\b{re.escape(name.partition(' (')[0])}", re.I)
+        for link in entry.xpath("following-sibling::dd[1]//a[contains(@href, 'chapters/')]"):
+            page = chapters[slug(link.get("href")).partition(".html")[0]]
+            if not any(page is other for other, _ in found):
+                named = (e for e in page.body.iter("p") if said.search(e.text_content()))
+                found.append((page, next(named, page.body.find(".//h1"))))
+        found.sort(key=lambda place: list(chapters.values()).index(place[0]))
+    return terms, defined, cited
+
+
+def index(pages: list[Page]) -> HtmlElement:
+    """Terms, classes and functions; the bibliography's works get the places that cite them."""
+    ids = count(1)
+    terms, defined, cited = places(pages)
+    body = new("div", class_="book-index")
+    body.append(new("h1", "Index"))
+    entries = [("span", *entry) for entry in terms.items()]
+    entries += [("code", *entry) for entry in defined.items()]
+    for tag, name, found in sorted(entries, key=lambda entry: entry[1].lower()):
+        line = new("p")
+        line.extend([new(tag, name), *where(found, ids)])
+        line[0].tail = " "
+        body.append(line)
+    for page in pages:
+        for work in page.body.xpath(f".//div[{classed('citation')}]"):
+            if found := cited[work.get("id")]:
+                work.find("p").extend([new("span", " Cited: "), *where(found, ids)])
+    return body
+
+
+def book_pages(
+    book: Path, site: Path, address: Callable[[str, str], str]
+) -> tuple[dict, list[Page], dict[str, Path]]:
+    """The configuration, all pages, fit for paper and linked, and their pictures.
+
+    Raises :class:`Fault`, with all that is wrong.
+    """
+    config, names = contents(book)
+    pages = [read(site, name, part) for name, part in names]
+    for page in pages:
+        fit_for_paper(page)
+    pages[0].body.find(".//h1").text = "Preface"
+    pages.append(Page("book_index", pages[-1].part, index(pages)))
+    pages = [imprint(config), *in_parts(pages)]
+    wrong = linked(pages, site, address) + raw_tex(pages)
+    files, missing = pictures(pages, site)
+    if wrong + missing:
+        raise Fault("\n".join(wrong + missing))
+    return config, pages, files
