@@ -4,10 +4,11 @@
 import { Cache, FeedForward, LayerNorm, Linear, MultiHeadAttention } from "./parts.js";
 import { readSafetensors } from "./safetensors.js";
 
-/** Pre-LN: x + f(LayerNorm(x)). */
+/** Pre-LN: x + f(LayerNorm(x)). `sum` is that; the rest is what was on the way. */
 function residual(x, norm, sublayer) {
-  const change = sublayer(norm.of(x));
-  return x.map((value, i) => value + change[i]);
+  const normed = norm.of(x);
+  const found = sublayer(normed);
+  return { x, normed, ...found, sum: x.map((value, i) => value + found.out[i]) };
 }
 
 function norms(tensors, name, count) {
@@ -23,20 +24,18 @@ class EncoderLayer {
     this.norms = norms(tensors, name, 2);
   }
 
-  /** All rows at once, for every token sees every other; maps[head][t] are the weights of row t. */
-  of(rows) {
+  /** All rows at once, for every token sees every other. */
+  of(rows, isCut) {
     const cache = new Cache();
     for (const x of rows) this.attention.extend(cache, this.norms[0].of(x));
-    const maps = Array.from({ length: this.attention.heads }, () => []);
-    const out = rows.map((row) => {
-      const x = residual(row, this.norms[0], (h) => {
-        const { out, weights } = this.attention.look(h, cache);
-        weights.forEach((shares, head) => maps[head].push(shares));
-        return out;
-      });
-      return residual(x, this.norms[1], (h) => this.feedForward.of(h));
+    const attention = rows.map((row, t) => {
+      const cut = isCut && ((head, s) => isCut(head, t, s));
+      return residual(row, this.norms[0], (h) => this.attention.look(h, cache, cut));
     });
-    return { rows: out, maps };
+    const feedForward = attention.map(({ sum }) => {
+      return residual(sum, this.norms[1], (h) => this.feedForward.of(h));
+    });
+    return { cache, attention, feedForward };
   }
 }
 
@@ -49,35 +48,31 @@ class DecoderLayer {
   }
 
   /** One new token. It sees those before it, for no others are in the cache: no mask is needed. */
-  of(token, { own, memory }) {
-    let decoder, cross;
-    let x = residual(token, this.norms[0], (h) => {
+  of(token, { own, memory }, isCut) {
+    const cut = (part) => isCut && ((head, s) => isCut(part, head, s));
+    const self = residual(token, this.norms[0], (h) => {
       this.back.extend(own, h);
-      const looked = this.back.look(h, own);
-      decoder = looked.weights;
-      return looked.out;
+      return this.back.look(h, own, cut("self"));
     });
-    x = residual(x, this.norms[1], (h) => {
-      const looked = this.across.look(h, memory);
-      cross = looked.weights;
-      return looked.out;
+    const cross = residual(self.sum, this.norms[1], (h) => {
+      return this.across.look(h, memory, cut("cross"));
     });
-    x = residual(x, this.norms[2], (h) => this.feedForward.of(h));
-    return { x, decoder, cross };
+    const feedForward = residual(cross.sum, this.norms[2], (h) => this.feedForward.of(h));
+    return { self, cross, feedForward };
   }
 }
 
 /** Where decoding stands: for each layer, the keys and values of both attentions. */
 class State {
-  constructor(layers, encoder, length = 0) {
+  constructor(layers, read, length = 0) {
     this.layers = layers; // [{ own, memory }]
-    this.encoder = encoder; // the encoder's weights: [layer][head][t][s]
+    this.read = read; // what the encoder did: its layers, and the memory
     this.length = length;
   }
 
   copy() {
     const layers = this.layers.map(({ own, memory }) => ({ own: own.copy(), memory }));
-    return new State(layers, this.encoder, this.length);
+    return new State(layers, this.read, this.length);
   }
 }
 
@@ -101,50 +96,61 @@ export class Transformer {
     this.targetTable = tensors["tgt_embedding.tokens.weight"];
   }
 
-  /** Reads the source, ids with <eos>, and gets ready to write. */
-  start(source) {
+  /**
+   * Reads the source, ids with <eos>, and gets ready to write. Looks for which
+   * `isCut(part, layer, head, t, s)` are taken away; the part is "encoder", "self" or "cross".
+   */
+  start(source, isCut) {
     let rows = source.map((token, t) => this.#embed(this.sourceTable, token, t));
-    const encoder = [];
-    for (const layer of this.encoder) {
-      const read = layer.of(rows);
-      rows = read.rows;
-      encoder.push(read.maps);
-    }
-    const memories = rows.map((x) => this.encoderNorm.of(x));
+    const read = { layers: [], isCut };
+    this.encoder.forEach((layer, i) => {
+      read.layers.push(layer.of(rows, isCut && ((...look) => isCut("encoder", i, ...look))));
+      rows = read.layers[i].feedForward.map(({ sum }) => sum);
+    });
+    read.memory = rows.map((x) => this.encoderNorm.of(x));
     const layers = this.decoder.map((layer) => {
       const memory = new Cache();
-      for (const x of memories) layer.across.extend(memory, x);
+      for (const x of read.memory) layer.across.extend(memory, x);
       return { own: new Cache(), memory };
     });
-    return new State(layers, encoder);
+    return new State(layers, read);
   }
 
-  /** One more token: the logits of the next, and where all heads looked: [layer][head][s]. */
+  /** One more token: the logits of the next, and what was on the way: the layers and the last row. */
   next(token, state) {
+    const { isCut } = state.read;
     let x = this.#embed(this.targetTable, token, state.length);
-    const looked = this.decoder.map((layer, i) => {
-      const step = layer.of(x, state.layers[i]);
-      x = step.x;
+    const layers = this.decoder.map((layer, i) => {
+      const cut = (part, head, s) => isCut(part, i, head, state.length, s);
+      const step = layer.of(x, state.layers[i], isCut && cut);
+      x = step.feedForward.sum;
       return step;
     });
     state.length += 1;
-    return {
-      logits: this.output.of(this.decoderNorm.of(x)),
-      decoder: looked.map((step) => step.decoder),
-      cross: looked.map((step) => step.cross),
-    };
+    const last = this.decoderNorm.of(x);
+    return { logits: this.output.of(last), layers, last };
   }
 
-  #embed({ shape: [size, width], data }, token, position) {
+  #embed(table, token, position) {
+    const [size, width] = table.shape;
     if (!(token >= 0 && token < size))
       throw new Error(`token must be 0 to ${size - 1}, got ${token}`);
     const { max_len: longest } = this.config;
     if (position >= longest) throw new Error(`a sentence must have at most ${longest} tokens`);
-    return Float32Array.from({ length: width }, (_, i) => {
-      const angle = position / 10000 ** ((i - (i % 2)) / width);
-      return (
-        data[token * width + i] * Math.sqrt(width) + (i % 2 ? Math.cos(angle) : Math.sin(angle))
-      );
-    });
+    const embedding = embeddingOf(table, token);
+    return placeOf(position, width).map((value, i) => embedding[i] + value);
   }
+}
+
+/** A row of the table, times the root of its width, as the model takes it. */
+export function embeddingOf({ shape: [, width], data }, token) {
+  return data.slice(token * width, (token + 1) * width).map((value) => value * Math.sqrt(width));
+}
+
+/** The sines and cosines of a place. */
+export function placeOf(position, width) {
+  return Float32Array.from({ length: width }, (_, i) => {
+    const angle = position / 10000 ** ((i - (i % 2)) / width);
+    return i % 2 ? Math.cos(angle) : Math.sin(angle);
+  });
 }

@@ -44,8 +44,10 @@ export class FeedForward {
     this.second = new Linear(tensors, `${name}.W_2`);
   }
 
+  /** What comes out, and the numbers in between. */
   of(x) {
-    return this.second.of(this.first.of(x).map((value) => Math.max(0, value)));
+    const hidden = this.first.of(x).map((value) => Math.max(0, value));
+    return { out: this.second.of(hidden), hidden };
   }
 }
 
@@ -76,20 +78,32 @@ export class MultiHeadAttention {
     cache.values.push(this.value.of(x));
   }
 
-  /** What the token x takes from all in the cache, and the weights of each head. */
-  look(x, { keys, values }) {
+  /**
+   * What the token x takes from all in the cache, and what was on the way: the query and the
+   * averages, of all heads side by side, the scores and the weights of each head. Looks for which
+   * `isCut(head, s)` are taken away, the others of their row share its weight (chapter 12); a head
+   * with no look left takes nothing.
+   */
+  look(x, { keys, values }, isCut) {
     const query = this.query.of(x);
     const width = query.length / this.heads;
     const taken = new Float32Array(query.length);
-    const weights = [];
-    for (let start = 0; start < query.length; start += width) {
+    const [scores, weights] = [[], []];
+    for (let head = 0; head < this.heads; head++) {
+      const start = head * width;
       const scored = (key) => dot(query, key, start, width) / Math.sqrt(width);
-      const shares = softmax(Float32Array.from(keys, scored));
+      scores.push(Float32Array.from(keys, scored));
+      const shares = sharesOf(scores[head], isCut && ((s) => isCut(head, s)));
       shares.forEach((share, s) => {
         for (let i = start; i < start + width; i++) taken[i] += share * values[s][i];
       });
       weights.push(shares);
     }
-    return { out: this.output.of(taken), weights };
+    return { out: this.output.of(taken), query, scores, weights, taken };
   }
+}
+
+function sharesOf(scores, isCut) {
+  const left = isCut ? scores.map((score, s) => (isCut(s) ? -Infinity : score)) : scores;
+  return left.every((score) => score === -Infinity) ? left.map(() => 0) : softmax(left);
 }
