@@ -17,6 +17,7 @@ from tests.package.unchecked import unchecked
 from transformer.attention import attention_weights
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
+from transformer.model import Transformer
 from transformer.multihead import record_attention
 from transformer.positional import sinusoidal_encoding
 from transformer_book.experiments.translator import SENTENCES, trained
@@ -33,15 +34,18 @@ const part = (name) => import(`${folder}/${name}.js`);
 const { Transformer } = await part("translator/model");
 const { watch } = await part("film/watch");
 const { origin } = await part("film/origin");
+const { readSafetensors } = await part("translator/safetensors");
+const { atFirst, untrained } = await part("film/untrained");
 const { buffer } = new Uint8Array(readFileSync(`${folder}/translator/weights.safetensors`));
-const model = new Transformer(buffer);
+const model = new Transformer(readSafetensors(buffer));
 const films = asked.map(({ words, cuts, addresses = [] }) => {
   const { model: _, ...film } = watch(model, words, { cuts });
   const origins = addresses.map((address) => origin({ model, ...film }, address));
-  return { ...film, origins };
+  return { ...film, origins, before: untrained({ model, ...film }) };
 });
 const plain = (_, value) => (ArrayBuffer.isView(value) ? [...value] : value);
-process.stdout.write(JSON.stringify(films, plain));
+const start = atFirst(model, 0).stored.tensors;
+process.stdout.write(JSON.stringify({ films, start }, plain));
 """
 
 CUTS = (
@@ -65,15 +69,15 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def films_of(folder):
-    def films(asked: list[dict[str, Any]], runner: str = RUNNER) -> Any:
+def in_node(folder):
+    def run(asked: list[dict[str, Any]], runner: str = RUNNER) -> Any:
         given = json.dumps([folder.as_posix(), asked])
         command = [str(NODE), "--input-type=module", "--eval", runner]
         done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    return films
+    return run
 
 
 def drawn(count: int, seed: int) -> list[str]:
@@ -86,11 +90,11 @@ def model():
 
 
 @pytest.fixture(scope="module")
-def films(films_of):
+def films(in_node):
     """Whole, of the book's sentences and of some by chance; then with looks cut."""
     asked: list[dict[str, Any]] = [{"words": s} for s in (*SENTENCES, *drawn(16, seed=46))]
     cut = zip(drawn(len(CUTS), seed=12), CUTS, strict=True)
-    return films_of(asked + [{"words": s, "cuts": cuts} for s, cuts in cut])
+    return in_node(asked + [{"words": s, "cuts": cuts} for s, cuts in cut])["films"]
 
 
 # What PyTorch computes, in the film's shape
@@ -207,7 +211,7 @@ def in_pytorch(model, sentence, cuts):
         }
         for r in range(len(logits))
     ]
-    words = [word["word"] for word in named[1:] if word["id"] != EOS_ID]
+    words = french.words([i for i in written[1:] if i != EOS_ID])
     return {
         "source": {"ids": ids, "words": english.words(ids)},
         "embedded": 8 * model.src_embedding.tokens.weight[ids],
@@ -246,25 +250,56 @@ def assert_same(film: Any, wanted: Any, where: str = "film") -> None:
 def test_a_film_is_what_pytorch_computes(films, model):
     for film in films:
         sentence, cuts = " ".join(film["source"]["words"][:-1]), film["cuts"]
-        shown = {name: film[name] for name in film if name not in ("cuts", "origins")}
+        shown = {name: film[name] for name in film if name not in ("cuts", "origins", "before")}
         assert_same(shown, in_pytorch(model, sentence, cuts), f"{sentence}, {cuts}")
 
 
-def test_cuts_change_what_is_written(films_of):
+def test_cuts_change_what_is_written(in_node):
     black = {"part": "cross", "query": 2, "key": 1}
-    whole, cut = films_of([{"words": SENTENCES[0], "cuts": c} for c in ([], [black])])
+    asked = [{"words": SENTENCES[0], "cuts": cuts} for cuts in ([], [black])]
+    whole, cut = in_node(asked)["films"]
     assert whole["text"] == "le chat noir dort"
     assert cut["text"] != whole["text"]
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_before_training_it_is_a_model_that_begins_as_the_packages_do(in_node, model):
+    found = in_node([{"words": sentence} for sentence in SENTENCES])
+    fresh = Transformer(model.config)
+    state = fresh.state_dict()
+    begun = {
+        name: torch.tensor(tensor["data"], dtype=torch.float32).view(state[name].shape)
+        for name, tensor in found["start"].items()
+    }
+    for name, wanted in state.items():
+        if wanted.dim() == 1:
+            assert torch.equal(begun[name], wanted), name
+        else:
+            assert begun[name].std().item() == pytest.approx(wanted.std().item(), rel=0.05), name
+            assert begun[name].mean().abs() < 0.01, name
+            if "embedding" not in name:
+                most = begun[name].abs().max().item()
+                assert most == pytest.approx(wanted.abs().max().item(), rel=0.02), name
+    fresh.load_state_dict(begun)
+    for film in found["films"]:
+        written = [BOS_ID, *(round_["written"]["id"] for round_ in film["rounds"])]
+        with torch.inference_mode():
+            logits = fresh(torch.tensor([film["source"]["ids"]]), torch.tensor([written[:-1]]))[0]
+        wanted = logits.softmax(dim=-1)[torch.arange(len(logits)), written[1:]]
+        assert film["before"] == pytest.approx(wanted.tolist(), rel=1e-5, abs=1e-6)
 
 
 # Where a number comes from
 
 SENTENCE = "the old queen does not often see the black cats"
 ATTENTION, FEED = ("encoder", "self", "cross"), ("encoder-feed", "decoder-feed")
-WITHIN = {**dict.fromkeys(("embedding", "position", "input"), ("source", "target"))}
-WITHIN |= dict.fromkeys(("normed", "out", "sum"), ATTENTION + FEED) | {"hidden": FEED}
-WITHIN |= dict.fromkeys(("query", "key", "value", "score", "share", "taken"), ATTENTION)
-WITHIN |= dict.fromkeys(("memory", "last", "logit", "probability", "loss"), ("",))
+WITHIN: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(("embedding", "position", "input"), ("source", "target")),
+    **dict.fromkeys(("normed", "out", "sum"), (*ATTENTION, *FEED)),
+    **dict.fromkeys(("query", "key", "value", "score", "share", "taken"), ATTENTION),
+    **dict.fromkeys(("memory", "last", "logit", "probability", "loss"), ("",)),
+    "hidden": FEED,
+}
 
 
 def address(kind: str, part: str, film: dict[str, Any], draw: random.Random) -> dict[str, Any]:
@@ -320,9 +355,9 @@ def cell(film: dict[str, Any], at: dict[str, Any]) -> float:
 
 
 @pytest.mark.parametrize("cuts", [[], [{"part": "cross", "key": 2}]])
-def test_a_number_is_the_sum_of_what_it_is_said_to_come_from(films_of, cuts):
+def test_a_number_is_the_sum_of_what_it_is_said_to_come_from(in_node, cuts):
     draw = random.Random(46)
-    [film] = films_of([{"words": SENTENCE, "cuts": cuts}])
+    [film] = in_node([{"words": SENTENCE, "cuts": cuts}])["films"]
     asked = [
         address(kind, part, film, draw)
         for kind, parts in WITHIN.items()
@@ -331,7 +366,7 @@ def test_a_number_is_the_sum_of_what_it_is_said_to_come_from(films_of, cuts):
     ]
     asked += [a | {"head": None} for a in asked if a["of"] == "share"]
     given = [{n: v for n, v in a.items() if v is not None} for a in asked]
-    [film] = films_of([{"words": SENTENCE, "cuts": cuts, "addresses": given}])
+    [film] = in_node([{"words": SENTENCE, "cuts": cuts, "addresses": given}])["films"]
     for at, origin in zip(asked, film["origins"], strict=True):
         wanted = cell(film, at)
         told = [term["value"] for term in origin["terms"]]
