@@ -1,24 +1,20 @@
 // The film: one sentence walks through the stored translator. Fills each element of the class book-film.
 
 import { button, make, select } from "../elements.js";
-import { entropy, order } from "../numbers.js";
 import { load } from "../translator/load.js";
-import told from "../translator/words.js";
-import { lookOf } from "./acts/decoder.js";
+import words from "../translator/words.js";
 import { Asked } from "./asked.js";
 import { drawMap } from "./map.js";
 import { Picture } from "./picture.js";
 import { Scene } from "./scene.js";
-import { dialogOf, isStrange, Sentences } from "./sentence.js";
+import { dialogOf, Sentences } from "./sentence.js";
 import { STEPS } from "./steps.js";
-import { untrained } from "./untrained.js";
+import { factsOf, toldAt } from "./told.js";
 import { watch } from "./watch.js";
 
-const HEAD = 2; // of the encoder's first layer: the third of four
 const SVG = "http://www.w3.org/2000/svg";
 const NEAR = 26; // px from a number, within which a finger means it
 const canvas = document.createElement("canvas").getContext("2d");
-const adjectives = new Set(told.grammar.words.adjective);
 
 /** What is not drawn, so that nobody takes the film for the whole; and how to use it. */
 const ABOUT = [
@@ -28,33 +24,6 @@ const ABOUT = [
   "Grey is a word’s own row, light blue its place, and pink a row of the encoder. Blue asks and looks, orange is a key, green is what is offered and taken home, and orange-red the word that is written.",
   "Press any number, share or row to see where it comes from. With keys: ← and → go on and back, Tab leads to the picture, there the arrows go from number to number, Enter asks, Esc closes.",
 ];
-
-/** The word whose row is followed: an adjective that looks at another word, or whoever does so most. */
-function whoAsks({ source }, { weights }) {
-  const away = (t) => Math.max(...weights[t].map((w, s) => (s === t ? 0 : w)));
-  const all = [...source.words.keys()].slice(0, -1).sort((a, b) => away(b) - away(a));
-  return all.find((t) => adjectives.has(source.words[t]) && away(t) > 0.3) ?? all[0];
-}
-
-/** At which English word each round looks most. */
-const pointed = ({ rounds }) => rounds.map((round) => order(lookOf(round))[0]);
-
-/** Whether the line of round r crosses that of the round before it. The end of the sentence does not count. */
-function crossesAt({ rounds }, at, r) {
-  return r > 0 && at[r] < at[r - 1] && rounds[r].written.id !== told.ids.eos;
-}
-
-/** The round to be followed: where lines cross most clearly, or where there is most choice. */
-function roundOf(trace) {
-  const { rounds } = trace;
-  const at = pointed(trace);
-  const clear = (r) => Math.min(Math.max(...lookOf(rounds[r])), Math.max(...lookOf(rounds[r - 1])));
-  const crossing = [...rounds.keys()].filter((r) => crossesAt(trace, at, r));
-  if (crossing.length) return crossing.sort((a, b) => clear(b) - clear(a))[0];
-  const words = [...rounds.keys()].filter((r) => rounds[r].written.id !== told.ids.eos);
-  const doubt = (r) => entropy(Array.from(rounds[r].probabilities));
-  return words.sort((a, b) => doubt(b) - doubt(a))[0] ?? 0;
-}
 
 const measured = new Map();
 function measure(text, size, bold = false) {
@@ -73,7 +42,7 @@ class Film {
     this.sentences = new Sentences((words) => this.take(words));
     this.#build();
     this.#listen();
-    this.take(told.examples[0].split(" "));
+    this.take(words.examples[0].split(" "));
     new ResizeObserver(() => this.draw()).observe(this.svg);
   }
 
@@ -202,7 +171,9 @@ class Film {
   }
 
   #point({ clientX, clientY, detail, target }) {
-    if (this.swiped) return (this.swiped = false);
+    const { swiped } = this;
+    this.swiped = false;
+    if (swiped) return undefined;
     if (detail === 0 && this.picture.things.has(target))
       return this.#do(this.picture.things.get(target)); // by a reader's key
     const at = this.svg.getBoundingClientRect();
@@ -265,40 +236,8 @@ class Film {
   take(words) {
     const trace = watch(this.model, words);
     if (!trace.ended) return "The model finds no end to this one; please take another.";
-    const look = trace.encoder[0].attention.heads[HEAD];
-    const alive = trace.encoder[0].feedForward.hidden.map(
-      (row) => row.filter((value) => value > 0).length,
-    );
-    const { data, shape } = this.model.sourceTable;
-    const root = Math.sqrt(shape[1]);
     this.trace = trace;
-    this.facts = {
-      ...{
-        trace,
-        look,
-        alive,
-        head: HEAD,
-        words: trace.source.words,
-        ids: trace.source.ids,
-        entries: told.english,
-      },
-      ...{
-        width: shape[1],
-        inner: trace.encoder[0].feedForward.hidden[0].length,
-        heads: trace.encoder[0].attention.heads.length,
-      },
-      ...{
-        name: (id) => told.french[id],
-        table: (id) => data.subarray(id * shape[1], (id + 1) * shape[1]).map((x) => x * root),
-      },
-      ...{
-        strange: isStrange(words),
-        known: told.examples.includes(words.join(" ")),
-        pointed: pointed(trace),
-      },
-      before: untrained(trace),
-    };
-    this.first = { words: whoAsks(trace, look), busy: order(alive)[0], rounds: roundOf(trace) };
+    this.facts = factsOf(trace);
     this.chosen = {};
     this.opener.replaceChildren(
       make("i", { lang: "en" }, words.join(" ")),
@@ -315,24 +254,10 @@ class Film {
     this.show();
   }
 
-  /** What the scene and the caption of this step know. */
-  #tell() {
-    const { busy } = STEPS[this.step];
-    const asks = this.chosen.words ?? (busy ? this.first.busy : this.first.words);
-    const at = this.chosen.rounds ?? this.first.rounds;
-    const cuts = this.cuts.map((key) => ({ part: "cross", query: at, key }));
-    this.told = {
-      ...this.facts,
-      ...{ asks, at, cuts: this.cuts, weights: this.facts.look.weights[asks] },
-      crosses: crossesAt(this.trace, this.facts.pointed, at),
-      cut: cuts.length ? watch(this.model, this.facts.words.slice(0, -1), { cuts }) : undefined,
-    };
-  }
-
   show() {
     this.asked.close();
-    this.#tell();
     const step = STEPS[this.step];
+    this.told = toldAt(this.facts, step, this);
     const { trace, told } = this;
     const name = typeof step.name === "string" ? step.name : step.name(told);
     const count = `${this.step + 1} / ${STEPS.length}`;

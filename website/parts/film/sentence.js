@@ -1,14 +1,13 @@
 // Another sentence: the examples, or one of the words that the model knows.
 
 import { button, make } from "../elements.js";
-import { Grammar } from "../translator/grammar.js";
 import { plain, split, Vocabulary } from "../translator/text.js";
 import { WordBox } from "../translator/word_box.js";
 import told from "../translator/words.js";
+import { grammar } from "./told.js";
 
 const LONGEST = 11; // words: so many rows, and <eos>, have room in the picture
 const vocabulary = new Vocabulary(told.english, told.ids.unk);
-const grammar = new Grammar(told.grammar);
 
 /** Why the film cannot show these words; nothing if it can. */
 function refusal(words) {
@@ -17,9 +16,6 @@ function refusal(words) {
   if (unknown.length) return `The model does not know ${[...new Set(unknown)].join(", ")}.`;
   return words.length > LONGEST && `The picture has room for ${LONGEST} words.`;
 }
-
-/** Whether the model has learned from no sentence like this one. */
-export const isStrange = (words) => !grammar.next(words).complete;
 
 export class Sentences {
   /** `take(words)` shows a sentence, or returns why it cannot. */

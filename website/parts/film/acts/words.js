@@ -1,6 +1,6 @@
 // The first act: from words to the rows of numbers that go in.
 
-import { bend, span, straight, strengths, two } from "../scene.js";
+import { bend, span, strengths, two } from "../scene.js";
 
 /** As many entries of the list as there is room for: those of the sentence and their neighbours. */
 function excerpt(ids, size, room) {
