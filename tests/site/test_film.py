@@ -5,15 +5,19 @@ import random
 import re
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Callable
 from copy import deepcopy
+from html import escape
 from typing import Any
 
+import nbformat
 import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
 from tests.package.unchecked import unchecked
+from tools.chapters import CHAPTERS
 from transformer.attention import attention_weights
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
@@ -381,3 +385,202 @@ def test_a_number_is_the_sum_of_what_it_is_said_to_come_from(in_node, cuts):
             made = term["value"] if term["b"] is None else term["a"] * term["b"]
             assert term["value"] == pytest.approx(made), at
         assert not re.search("NaN|undefined|Infinity", origin["text"] + origin["label"]), at
+
+
+# What the film says
+
+TELLER = """
+import { readFileSync } from "node:fs";
+const [folder, asked] = JSON.parse(readFileSync(0, "utf8"));
+const part = (name) => import(`${folder}/${name}.js`);
+const { Transformer } = await part("translator/model");
+const { readSafetensors } = await part("translator/safetensors");
+const { watch } = await part("film/watch");
+const { origin } = await part("film/origin");
+const { factsOf, toldAt } = await part("film/told");
+const { STEPS } = await part("film/steps");
+const { Scene } = await part("film/scene");
+const { buffer } = new Uint8Array(readFileSync(`${folder}/translator/weights.safetensors`));
+const model = new Transformer(readSafetensors(buffer));
+const text = (each) => (typeof each === "string" ? each : each.word);
+const measure = (letters, size) => 0.55 * size * letters.length;
+function drawn(step, told, w, h) {
+  const scene = new Scene(told, { S: { x: 0, y: 0, w, h }, measure });
+  step.draw(scene);
+  const asked = scene.things.filter(({ does }) => does?.address).map(({ label, does }) => {
+    const { from = 0, ...address } = does.address;
+    const trace = address.cut ? told.cut : told.trace;
+    const { label: what, text, value } = origin(trace, { ...address, cell: from + does.count - 1 });
+    return { label, count: does.count, value, origin: `${what}: ${text}` };
+  });
+  return { things: JSON.stringify(scene.things), asked };
+}
+const films = asked.map(({ words, cut }, i) => {
+  const trace = watch(model, words);
+  const facts = factsOf(trace);
+  const steps = STEPS.map((step) => {
+    const told = toldAt(facts, step, { cuts: step === STEPS.at(-1) ? [cut] : [] });
+    const name = typeof step.name === "string" ? step.name : step.name(told);
+    const says = step.says(told);
+    const picture = i % 2 ? drawn(step, told, 900, 440) : drawn(step, told, 370, 420);
+    const { asks, at } = told;
+    const cutTo = told.cut && { ...told.cut.rounds[at], text: told.cut.text };
+    const said = { name, parts: says, says: says.map(text).join(""), seen: step.seen(told) };
+    return { ...said, picture, asks, at, cutTo };
+  });
+  const { model: _, ...whole } = trace;
+  return { trace: whole, steps };
+});
+const idle = new Set("x normed out sum queries query keys values scores taken logits".split(" "));
+const plain = (name, value) => {
+  if (idle.has(name)) return undefined; // or 200 sentences are a hundred megabytes
+  return ArrayBuffer.isView(value) ? [...value] : value;
+};
+process.stdout.write(JSON.stringify(films, plain));
+"""
+
+
+@pytest.fixture(scope="module")
+def tellings(in_node):
+    """What is said and drawn of 200 sentences of the grammar; in the last step with a look cut."""
+    asked = [
+        {"words": s, "cut": (i + 1) % 3} for i, s in enumerate((*SENTENCES, *drawn(196, seed=3)))
+    ]
+    return in_node(asked, TELLER)
+
+
+def test_no_text_has_a_hole(tellings):
+    for film in tellings:
+        for step in film["steps"]:
+            drawn = [x for picture in step["pictures"] for x in (picture["things"],)]
+            asked = [a["origin"] for picture in step["pictures"] for a in picture["asked"]]
+            texts = [step["name"], step["says"], step["seen"], *drawn, *asked]
+            where = film["trace"]["text"], step["name"]
+            assert not [x for x in texts if re.search("undefined|NaN|null|Infinity|object", x)], (
+                where
+            )
+
+
+def amount(text: str) -> tuple[float, float] | None:
+    """The number at the end of a text, from the least that it may be to the most."""
+    found = re.search(r"([<>] )?([−-]?[\d.]+)(\u00a0%)?$", text)
+    if not found:
+        return None
+    sign, digits, is_percent = found.groups()
+    number = float(digits.replace("−", "-"))
+    half = 0.5 * 10.0 ** -len(digits.partition(".")[2])
+    low, high = {"< ": (0.0, number), "> ": (number, 100.0)}.get(
+        sign, (number - half, number + half)
+    )
+    return (low / 100, high / 100) if is_percent else (low, high)
+
+
+def test_a_number_in_the_picture_is_what_its_origin_comes_to(tellings):
+    kinds = set()
+    for film in tellings:
+        for step in film["steps"]:
+            for asked in step["picture"]["asked"]:
+                shown = amount(asked["label"])
+                if asked["count"] > 1 or shown is None:
+                    continue
+                kinds.add(step["name"])
+                low, high = shown
+                slack = 1e-6 * max(1, abs(high))
+                assert low - slack <= asked["value"] <= high + slack, (step["name"], asked)
+    assert len(kinds) >= 6, "or the numbers of the pictures were not looked at"
+
+
+def looked(heads: list[dict[str, Any]]) -> tuple[int, float]:
+    """Where several heads together look most, and the mean share."""
+    means = torch.tensor([head["weights"] for head in heads]).mean(dim=0)
+    return int(means.argmax()), means.max().item()
+
+
+def test_what_it_says_is_so_for_every_sentence(tellings):
+    """What a text says of this sentence is found again in the trace, by what it says it with."""
+    seen: Counter[str] = Counter()
+    for film in tellings:
+        trace = film["trace"]
+        words, rounds = trace["source"]["words"], trace["rounds"]
+        across = [looked(r["layers"][1]["cross"]["heads"]) for r in rounds]
+        [first, _] = trace["encoder"]
+        for step in film["steps"]:
+            asks, at, says = step["asks"], step["at"], step["says"]
+
+            def found(kind, pattern, says=says):
+                match = re.search(pattern, says)
+                seen[kind] += match is not None
+                return match
+
+            def is_so(text, share, says=says):
+                low, high = amount(text) or (2, 2)
+                assert low - 1e-6 <= share <= high + 1e-6, (says, share)
+
+            if here := found("number", r"(\S+) is number (\d+) of (\d+)\."):
+                ids = trace["source"]["ids"]
+                assert (here[1], int(here[2]), here[3]) == (words[asks], ids[asks], "210")
+            if here := found("head", r"(\S+) looks mostly at (\S+) \(([^)]*)\)\. This is one of"):
+                row = first["attention"]["heads"][2]["weights"][asks]
+                whom = row.index(max(row))
+                assert here[1] == words[asks]
+                assert here[2] == ("itself" if whom == asks else words[whom])
+                is_so(here[3], row[whom])
+            if here := found("hidden", r"\((\S+) keeps (\d+)\)"):
+                above = sum(x > 0 for x in first["feedForward"]["hidden"][asks])
+                assert (here[1], int(here[2])) == (words[asks], above)
+                assert above > 0
+            if here := found("first round", r"look mostly at (\S+) \(([^)]*?) on average"):
+                assert here[1] == words[across[0][0]]
+                is_so(here[2], across[0][1])
+            if here := found("first word", r"The first word is (.+?)\. It"):
+                assert here[1] == rounds[0]["written"]["word"]
+            if here := found("round", r"^Round (\d+)\. (\S+) asks .* at (\S+) \(([^)]*)\)"):
+                assert (int(here[1]) - 1, here[2]) == (at, rounds[at]["input"]["word"])
+                assert here[3] == words[across[at][0]]
+                is_so(here[4], across[at][1])
+                assert f"The model writes {rounds[at]['written']['word']}" in says
+                if left := found("crosses", r"which comes before (\S+) in English"):
+                    assert left[1] == words[across[at - 1][0]]
+                    assert across[at][0] < across[at - 1][0]
+                else:
+                    assert at == 0 or across[at][0] >= across[at - 1][0]
+            if here := found("likeliest", r"The most probable is (.+?) \(([^)]*)\), and it is"):
+                assert here[1] == rounds[at]["written"]["word"]
+                is_so(here[2], max(rounds[at]["probabilities"]))
+            if here := found("whole", r"After (\S+) rounds? it reads (.*?)\.( |$)"):
+                numbers = "no one two three four five six seven eight nine ten eleven twelve"
+                n = len(rounds)
+                counted = numbers.split()[n] if n <= 12 else str(n)
+                assert (here[1], here[2]) == (counted, trace["text"])
+            if here := found("cut", r"^Without its look at (\S+), (\S+) "):
+                cut, before = step["cutTo"], rounds[at]["written"]
+                falls = cut["written"]["id"] != before["id"]
+                kind, who = ("falls", before) if falls else ("stays", rounds[at]["input"])
+                assert found(kind, "falls" if falls else "still brings"), says
+                assert here[2] == who["word"]
+                word, share = re.search(r"(\S+) \(([^()]*)\)\.", says).groups()  # type: ignore[union-attr]
+                assert word == cut["written"]["word"]
+                is_so(share, max(cut["probabilities"]))
+                if then := found("becomes", r"The sentence becomes (.*)\.$"):
+                    assert then[1] == cut["text"]
+    print(f"\n{seen}")
+    everywhere = ("number", "head", "hidden", "first round", "first word", "round", "likeliest")
+    assert [seen[kind] for kind in (*everywhere, "whole", "cut")] == 9 * [len(tellings)]
+    assert min(seen[kind] for kind in ("crosses", "falls", "stays", "becomes")) > 5, seen
+
+
+def in_html(part: str | dict[str, str]) -> str:
+    if isinstance(part, str):
+        return escape(part, quote=False)
+    language = f' lang="{part["lang"]}"' if "lang" in part else ""
+    return f"<{part['mark']}{language}>{escape(part['word'])}</{part['mark']}>"
+
+
+def test_without_scripts_chapter_0_says_what_the_film_does(tellings):
+    """Of its first sentence, and in the last step of the look that weighs most."""
+    [cell] = [c for c in nbformat.read(CHAPTERS[0], as_version=4).cells if c.id == "film"]
+    inside = re.search(r'<div class="book-film">.*?<ol>\n(.*?)\n</ol>', cell.source, re.DOTALL)
+    texts = ["".join(map(in_html, step["parts"])) for step in tellings[0]["steps"]]
+    wanted = [f"<li>{text}</li>" for text in texts]
+    assert inside
+    assert inside[1].split("\n") == wanted, "\n".join(wanted)
