@@ -28,7 +28,7 @@ async () => {
   for (const stub of all(".book-folded")) found.push(`never fills a fold: ${stub.innerHTML}`);
   // what is far from the screen is looked at, too
   for (const section of all("section")) section.style.contentVisibility = "visible";
-  for (const part of all(".book-translator, .book-living")) {
+  for (const part of all(".book-translator, .book-living, .book-film")) {
     part.scrollIntoView({ behavior: "instant" });
     const there = () => part.querySelector("section") || "stopped" in part.dataset;
     await until(`a part: ${part.className}`, there);
