@@ -21,6 +21,7 @@ const ABOUT = [
   "Every number is calculated in this page by the translator of chapter 9. It has two layers in the encoder and two in the decoder, with four heads each.",
   "Before each part the rows are brought to a common size (the norm), and what a part finds is added to what went in (chapter 7). What the four heads take home is mixed once more before that (chapter 5).",
   "In each round the decoder runs through all parts of both layers. The film stops at one here, at another there. A large share says where the model looks, and not what it finds there (chapter 12).",
+  "Before training, the same model has random numbers, of which one draw is shown.",
   "Grey is a word’s own row, light blue its place, and pink a row of the encoder. Blue asks and looks, orange is a key, green is what is offered and taken home, and orange-red the word that is written.",
   "Press any number, share or row to see where it comes from. With keys: ← and → go on and back, Tab leads to the picture, there the arrows go from number to number, Enter asks, Esc closes.",
 ];
@@ -249,6 +250,7 @@ class Film {
   }
 
   go(step) {
+    this.at = undefined;
     this.step = Math.min(STEPS.length - 1, Math.max(0, step));
     this.cuts = [];
     this.show();
@@ -265,10 +267,6 @@ class Film {
     this.name.textContent = name;
     this.says.replaceChildren(...step.says(told).map(written));
     this.heard.textContent = ` ${step.seen(told)}.`;
-    this.svg.setAttribute(
-      "aria-label",
-      "The picture: its numbers can be asked where they come from",
-    );
     this.count.textContent = count;
     this.scrubber.value = this.step + 1;
     this.scrubber.setAttribute("aria-valuetext", `${this.step + 1} of ${STEPS.length}: ${name}`);
@@ -320,6 +318,8 @@ class Film {
     const stops = this.#stops();
     const at = stops.find((node) => this.picture.things.get(node).k === this.at);
     this.#stopAt(at ?? stops[0]);
+    const what = stops.length ? ", whose numbers say where they come from" : "";
+    this.svg.setAttribute("aria-label", `The picture${what}`);
     if (focused && !this.picture.things.has(document.activeElement)) (at ?? this.next).focus();
   }
 

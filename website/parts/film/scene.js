@@ -43,7 +43,7 @@ export class Scene {
     const margin = this.roomy ? 24 : 9;
     this.left = S.x + margin;
     this.right = S.x + S.w - margin;
-    this.top = S.y + (this.roomy ? 46 : 30);
+    this.top = S.y + (this.roomy ? 38 : 27);
     this.bottom = S.y + S.h - (this.roomy ? 16 : 9);
   }
 
@@ -66,13 +66,21 @@ export class Scene {
     return widest > room ? (most * room) / widest : most;
   }
 
-  title(s, more = "") {
-    const y = this.S.y + (this.roomy ? 24 : 16);
-    const size = this.roomy ? 15 : 13;
-    this.text(`title ${s}`, s, this.left, y, { cls: "strong", size });
-    const room = this.right - this.left - this.width(s, size) - 24;
-    if (more && this.width(more, this.small, false) < room)
-      this.text(`more ${more}`, more, this.right, y, { anchor: "end" });
+  /** The largest size up to `size` in which what needs `needed(size)` keeps within the stage. */
+  shrunk(size, needed, least = 8.5) {
+    const room = this.right - this.left;
+    return size > least && needed(size) > room ? this.shrunk(size - 0.5, needed, least) : size;
+  }
+
+  /** The first of these texts that keeps within `room`. */
+  fitting(texts, room, size = this.small, bold = false) {
+    return texts.find((s) => s && this.width(s, size, bold) <= room) ?? "";
+  }
+
+  /** What the stage shows, in a few words: the first of these that has room. */
+  title(...texts) {
+    const s = this.fitting(texts, this.right - this.left);
+    this.text(`title ${s}`, s, this.left, this.S.y + (this.roomy ? 20 : 15));
   }
 
   /** The middles of n rows between `top` and `bottom`, at most `most` apart. */

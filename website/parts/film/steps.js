@@ -164,7 +164,7 @@ export const STEPS = [
         ...[
           "Here ",
           en(words[asks]),
-          " looks mostly at ",
+          " looks most at ",
           s === asks ? "itself" : en(words[s]),
           ` (${share(weights[s])}). `,
         ],
@@ -216,11 +216,11 @@ export const STEPS = [
     },
     ...{ who: "words", label: "Follow", busy: true },
     says: ({ width, inner, alive, asks, words }) => [
-      "What the heads found is added to each row. But an average only mixes. To make something new, each row now goes alone through a small network. ",
+      "What the heads found is added to each row. But an average only mixes. For something new, each row goes alone through a small network. ",
       ...[
         `${width} numbers make ${inner}, those below zero become zero (`,
         en(words[asks]),
-        ` keeps ${alive[asks]}), and ${width} are added.`,
+        ` keeps ${alive[asks]}), and from these come ${width} that are added.`,
       ],
     ],
     seen: ({ words, alive, inner }) =>
@@ -275,7 +275,7 @@ export const STEPS = [
         ...[
           "It asks the memory (",
           term("cross-attention"),
-          `), and its ${counted(heads)} heads look mostly at `,
+          `), and its ${counted(heads)} heads look most at `,
           en(words[s]),
         ],
         ` (${share} on average). The averages that they bring home are added to its row.`,
@@ -336,7 +336,7 @@ export const STEPS = [
       const here = [
         `Round ${at + 1}. `,
         fr(input.word),
-        " asks what comes next and looks mostly at ",
+        " asks what comes next and looks most at ",
         en(words[s]),
         ` (${share})`,
       ];
@@ -346,7 +346,11 @@ export const STEPS = [
           ...here,
           ". ",
           ...writes,
-          ". Here this line crosses none before it, because it starts at the same English word as the last one or further on.",
+          ...(input.word === "<bos>"
+            ? [", its first word."]
+            : special(written.word)
+              ? [", and that is the end."]
+              : [". No crossing here, for the line starts where the last one did, or further on."]),
         ];
       const before = most(trace, at - 1).s;
       return [
@@ -413,7 +417,7 @@ export const STEPS = [
     ],
     seen: ({ trace, words }) =>
       trace.rounds
-        .map(({ written }, r) => `${written.word}, mostly from ${words[most(trace, r).s]}`)
+        .map(({ written }, r) => `${written.word}, with a look at ${words[most(trace, r).s]}`)
         .join("; "),
   },
   {
@@ -460,20 +464,23 @@ export const STEPS = [
           ...[
             "Take a look away and see. Press × on a line, and ",
             fr(input.word),
-            " can’t look at that word in this round, in neither layer and with no head. ",
+            " can’t look at that word in this round, in either layer, with any head. ",
           ],
           ...["The model runs again, and ", fr(written.word), " falls or stays."],
         ];
       const now = cut.rounds[at];
       const p = chance(now.probabilities[now.top[0]]);
-      const without = ["Without its look at ", ...listed(cuts.map((s) => en(words[s]))), ", "];
+      const without =
+        cuts.length > 3
+          ? [`Without ${counted(cuts.length)} of its looks, `]
+          : ["Without its look at ", ...listed(cuts.map((s) => en(words[s]))), ", "];
       if (now.written.id === written.id)
         return [
           ...without,
           fr(input.word),
           " still brings ",
           fr(name(now.top[0])),
-          ` (${p}). So for this word the model didn’t need it.`,
+          ` (${p}). So this word doesn’t hang on ${cuts.length > 1 ? "them" : "it"}.`,
         ];
       const then = cut.text && cut.ended ? [" The sentence becomes ", fr(cut.text), "."] : [];
       return [

@@ -151,10 +151,7 @@ export function across(scene) {
     size: 18,
     d: 1,
   });
-  scene.title(
-    roomy ? `Cross-attention: ${who} asks the English rows` : `Cross-attention: ${who} asks`,
-    "second layer; as high as its share",
-  );
+  scene.title("second layer: a head’s row is as high as its share");
 }
 
 export function goesIn(scene) {
@@ -173,7 +170,7 @@ export function goesIn(scene) {
     ],
     rowAsks: (query) => [{ of: "input", part: "target", query }, `${inputs[query]}: word + place`],
   });
-  scene.title("French words look at French words", "first layer, mean of four heads");
+  scene.title("first layer, mean of its four heads");
 }
 
 /**
@@ -191,20 +188,20 @@ export function sides(
   const left = scene.rows(words.length, { top, bottom });
   const slots = press ? 1 : Math.max(rounds.length, Math.min(6, trace.rounds.length));
   const right = scene.rows(slots, { top, bottom });
-  const size = Math.min(scene.sizeIn(left.pitch), scene.sizeIn(right.pitch));
-  const labels = {
+  const labelsAt = (size) => ({
     asked: scene.label(words, size),
     written: scene.label([...rounds.map((r) => out(trace.rounds[r])), "writes"], size),
-    asks: scene.label(
-      [...rounds.map((r) => trace.rounds[r].input.word), "asks"],
-      Math.min(size, scene.small + 1),
-    ),
-  };
+    asks: scene.label([...rounds.map((r) => trace.rounds[r].input.word), "asks"], 0.85 * size),
+  });
+  const largest = Math.min(scene.sizeIn(left.pitch), scene.sizeIn(right.pitch));
+  const needed = ({ asked, written, asks }) => asked + written + asks + (roomy ? 260 : 128);
+  const size = scene.shrunk(largest, (each) => needed(labelsAt(each)));
+  const labels = labelsAt(size);
   const asks = scene.right;
   const written = asks - labels.asks - (roomy ? 34 : 16) - labels.written;
   const room = written - 8 - scene.left - labels.asked;
   const figures = roomy ? 58 : 50;
-  const broad = Math.min(260, (roomy ? 0.45 : 0.5) * room);
+  const broad = Math.min(260, Math.max(50, (roomy ? 0.45 : 0.5) * room));
   const start = written - 8 - broad;
   const strip = start - figures - scene.left - labels.asked - 12;
   const most = span(trace.memory);
@@ -261,7 +258,7 @@ export function sides(
     scene.text(`asks ${r}`, input.word, asks, right.y[i], {
       anchor: "end",
       lang: "fr",
-      size: Math.min(size, scene.small + 1),
+      size: 0.85 * size,
       cls: r === on ? "word" : "quiet",
     });
     weights.forEach((w, s) => {
@@ -287,7 +284,7 @@ export function sides(
 export function crossing(scene) {
   const { at } = scene.told;
   sides(scene, { rounds: Array.from({ length: at + 1 }, (_, r) => r), on: at });
-  scene.title("Where each French word looked", "second layer, mean of four heads");
+  scene.title("second layer, mean of its four heads");
 }
 
 /** Round numbers for an axis. */
@@ -297,8 +294,12 @@ function ticks(low, high) {
   return Array.from({ length: Math.floor((high - first) / step) + 1 }, (_, i) => first + i * step);
 }
 
-const large = (value) =>
-  value >= 100 ? Math.round(value).toLocaleString("en") : shown(value, value < 1 ? 2 : 1);
+function large(value, roomy) {
+  if (value < 100) return shown(value, value < 1 ? 2 : 1);
+  if (roomy || value < 1e6) return Math.round(value).toLocaleString("en");
+  const [digits, power] = value.toExponential(1).split("e+");
+  return `${digits}·10${[...power].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
+}
 
 export function scores(scene) {
   const { told, roomy } = scene;
@@ -369,10 +370,7 @@ export function scores(scene) {
     }),
   );
   choice(scene, { top: base + (roomy ? 14 : 12), ask });
-  scene.title(
-    `A score for each of ${logits.length} French words`,
-    `round ${at + 1}, after ${input.word}`,
-  );
+  scene.title(`round ${at + 1}, after ${input.word}`);
 }
 
 /** The five most probable words: their scores, e to the score, and their shares of all. */
@@ -384,23 +382,24 @@ function choice(scene, { top, ask }) {
   const { y, pitch } = scene.rows(best.length, { top: top + heading, most: 38 });
   const size = Math.min(roomy ? 17 : 14, 0.72 * pitch);
   const label = scene.label(best.map(name), size);
-  const figures = scene.left + label + (roomy ? 80 : 54);
-  const powers = best.map((id) => large(Math.exp(logits[id])));
+  const figures = scene.left + label + scene.width("−00.00") + (roomy ? 34 : 8);
+  const powers = best.map((id) => large(Math.exp(logits[id]), roomy));
+  const raised = roomy ? "e to the score" : "e to it";
   const power =
     figures +
-    Math.max(
-      scene.width("e to the score", scene.small, false),
-      ...powers.map((s) => scene.width(s)),
-    ) +
+    Math.max(scene.width(raised, scene.small, false), ...powers.map((s) => scene.width(s))) +
     (roomy ? 34 : 8);
   const from = power + (roomy ? 30 : 12);
   const room = scene.right - from - scene.width("> 99.9 %") - 10;
   const up = y[0] - pitch / 2 - heading / 2 + 2;
   scene.text("h score", "score", figures, up, { anchor: "end" });
-  scene.text("h power", "e to the score", power, up, { anchor: "end" });
+  scene.text("h power", raised, power, up, { anchor: "end" });
   scene.text(
     "h chance",
-    roomy ? "its share of all: the probability" : "its share of all",
+    scene.fitting(
+      ["its share of all: the probability", "its share of all", "share"],
+      scene.right - from,
+    ),
     from,
     up,
   );

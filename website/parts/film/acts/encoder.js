@@ -96,7 +96,10 @@ export function alone(scene) {
       d: 0.5,
     });
   });
-  scene.title(`${words[asks]}, all by itself`, "the feed-forward network of the first layer");
+  scene.title(
+    `“${words[asks]}” in the feed-forward network, first layer`,
+    `“${words[asks]}” by itself`,
+  );
 }
 
 /** Of all heads of a layer: how much t looks at s. */
@@ -130,7 +133,7 @@ export function memory(scene) {
       trace.encoder[0].feedForward.sum,
       { of: "sum", part: "encoder-feed", layer: 0 },
     ],
-    ["two", roomy ? "after the second: the memory" : "memory", trace.memory, { of: "memory" }],
+    ["two", roomy ? "the memory" : "memory", trace.memory, { of: "memory" }],
   ];
   scene.chooses(y, pitch);
   const from = reached(trace, asks);
@@ -183,7 +186,7 @@ export function memory(scene) {
       on: t === asks,
     }),
   );
-  scene.title("Layer upon layer", "lines: the mean of a layer’s four heads");
+  scene.title("lines: the mean of a layer’s four heads");
 }
 
 /** How much of each row, before the first layer and after it, the looks of `asks` lead back to. */

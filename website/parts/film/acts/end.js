@@ -19,7 +19,7 @@ export function end(scene) {
       size: scene.fit([trace.text], scene.right - scene.left, roomy ? 27 : 20),
     },
   );
-  scene.title("Every round, and where it looked", "second layer, mean of four heads");
+  scene.title("every round, second layer, mean of its four heads");
 }
 
 export function training(scene) {
@@ -34,23 +34,27 @@ export function training(scene) {
     bottom: scene.bottom - foot,
     most: roomy ? 58 : 46,
   });
-  const size = Math.min(scene.sizeIn(pitch), roomy ? 17 : 13.5);
   const inputs = rounds.map(({ input }) => input.word);
   const wanted = rounds.map(({ written }) => written.word);
-  const label = scene.label(inputs, size);
-  const x = scene.left + label + 10;
-  const target = scene.label([...wanted, "wanted"], size);
-  const figures = scene.width("> 99.9 %") + 6;
+  const small = Math.min(scene.small, 0.8 * pitch);
+  const figures = scene.width("> 99.9 %", small) + 6;
   const bar = roomy ? 96 : 0;
   const column = figures + bar + (roomy ? 16 : 4);
+  const columnsAt = (size) => [scene.label(inputs, size), scene.label([...wanted, "wanted"], size)];
+  const size = scene.shrunk(Math.min(scene.sizeIn(pitch), roomy ? 17 : 13.5), (each) => {
+    const [label, target] = columnsAt(each);
+    return label + target + 2 * column + (roomy ? 60 + 16 * n : 26 + 4 * n);
+  });
+  const [label, target] = columnsAt(size);
+  const x = scene.left + label + 10;
   const out = scene.right - 2 * column - target - (roomy ? 22 : 6);
   const cell = Math.min((out - x - (roomy ? 26 : 8)) / n, roomy ? 66 : 30);
   const h = Math.min(pitch - 4, roomy ? 34 : 26);
-  const small = Math.min(12, 0.6 * h);
-  const fits = inputs.every((word) => scene.width(word, small, false) < cell - 6);
+  const inside = Math.min(12, 0.6 * h);
+  const fits = inputs.every((word) => scene.width(word, inside, false) < cell - 6);
   const up = y[0] - pitch / 2 - heading / 2 + 1;
   const columns = [out + target + (roomy ? 22 : 6), scene.right - column + (roomy ? 16 : 4)];
-  scene.text("h sees", roomy ? "what each place sees" : "sees", x, up);
+  scene.text("h sees", scene.fitting(["what each place sees", "sees"], out - x - 8), x, up);
   scene.text("h wanted", "wanted", out, up, { cls: "strong" });
   const names = roomy ? ["before training", "after training"] : ["before", "after"];
   columns.forEach((from, c) => {
@@ -75,7 +79,7 @@ export function training(scene) {
       if (seen && fits)
         scene.text(`seen ${t} ${s}`, inputs[s], place.x + cell / 2 - 1, y[t], {
           anchor: "middle",
-          size: small,
+          size: inside,
           cls: "ink",
           lang: "fr",
           d: 0.2 + 0.04 * s,
@@ -112,7 +116,7 @@ export function training(scene) {
         {
           anchor: bar ? "start" : "end",
           cls: "number",
-          size: Math.min(scene.small, 0.8 * pitch),
+          size: small,
           asks,
           d,
         },
@@ -121,8 +125,8 @@ export function training(scene) {
   }
   loss(scene, { before, after: trace.loss, columns, out, figures, bar });
   scene.title(
-    "In training, all places at once",
     known ? `wanted: ${trace.text}` : `as if this were wanted: ${trace.text}`,
+    "all places at once",
   );
 }
 
@@ -160,8 +164,8 @@ export function why(scene) {
   const { words, trace, at, cuts, cut, name } = told;
   const round = trace.rounds[at];
   const now = cut ? cut.rounds[at] : round;
-  const lines = 4;
-  const table = (roomy ? 30 : 25) * lines + (roomy ? 40 : 32);
+  const lines = scene.S.h < (words.length > 8 ? 420 : 300) ? 2 : 4;
+  const table = (roomy ? 30 : lines > 2 ? 25 : 18) * lines + (roomy ? 40 : 32);
   const looks = lookOf(now);
   const { left, start, broad, written } = sides(scene, {
     rounds: [at],
@@ -221,7 +225,7 @@ export function why(scene) {
   scene.text("h whole", "with all looks", from, up);
   scene.text(
     "h without",
-    cuts.length ? `without ${cuts.map((s) => words[s]).join(", ")}` : "cut a look: ×",
+    cuts.length ? `without ${cuts.map((s) => words[s]).join(", ")}` : "press × on a line",
     from + column,
     up,
     {
@@ -261,5 +265,8 @@ export function why(scene) {
       });
     });
   });
-  scene.title(`Why ${round.written.word}?`, `round ${at + 1}, after ${round.input.word}`);
+  scene.title(
+    `round ${at + 1}, after ${round.input.word}: second layer, mean of its four heads`,
+    `round ${at + 1}, after ${round.input.word}`,
+  );
 }

@@ -45,13 +45,15 @@ export function meet(scene) {
       roomy ? `${words[met]}’s key` : "key",
       [share1("key", { key: met }), `the key of ${words[met]}`],
     ],
-    ["p", "plain", products, "multiplied", null],
+    ["p", "plain", products, roomy ? "multiplied" : "×", null],
   ];
-  const perLine = roomy ? 16 : 8;
   const label = Math.max(...lines.map(([, , , name]) => scene.width(name))) + 12;
   const x = scene.left + label;
   const w = scene.right - x;
   const h = roomy ? 25 : 19;
+  const spare = scene.bottom - scene.top - 6 * h - 75 - 19 * words.length;
+  const split = !figuresIn(w / query.length) && figuresIn((2 * w) / query.length) && spare > 0;
+  const perLine = split ? query.length / 2 : query.length;
   const most = { q: span([query]), k: span([key]), p: span([products]) };
   let y = scene.top + h / 2 + (roomy ? 4 : 0);
   for (let from = 0; from < query.length; from += perLine) {
@@ -74,7 +76,7 @@ export function meet(scene) {
       });
       y += h;
     });
-    y += roomy ? 0 : 7;
+    y += split ? 7 : 0;
   }
   const total = products.reduce((sum, each) => sum + each, 0);
   const score = look.scores[asks][met];
@@ -87,7 +89,7 @@ export function meet(scene) {
     d: 0.6,
   });
   scores(scene, y + (roomy ? 34 : 20), met);
-  scene.title("One question meets one key", "one head: 16 numbers each");
+  scene.title("one of four heads, first layer: 16 numbers each");
 }
 
 /** Each word's score, and the share that softmax makes of it. */
@@ -115,7 +117,11 @@ function scores(scene, top, met) {
   scene.text("h score", "score", figure, up, { anchor: "end", size: small });
   scene.text(
     "h share",
-    roomy ? "softmax: e to the score, as a share of all" : "softmax: the share",
+    scene.fitting(
+      ["softmax: e to the score, as a share of all", "softmax: the share", "share"],
+      scene.right - from,
+      small,
+    ),
     from,
     up,
     { size: small },
@@ -176,11 +182,14 @@ export function fan(
   const n = asked.length + masked;
   const heading = roomy ? 22 : 16;
   const { y, pitch } = scene.rows(n, { top: scene.top + heading });
-  const size = scene.sizeIn(pitch);
+  const figures = roomy ? 56 : 46;
+  const broad = roomy ? 230 : scene.S.w < 340 ? 60 : 88;
+  const size = scene.shrunk(
+    scene.sizeIn(pitch),
+    (each) => scene.label(asked, each) + scene.label(asking, each) + figures + broad + 38,
+  );
   const left = scene.label(asked, size);
   const right = scene.label(asking, size);
-  const figures = roomy ? 56 : 46;
-  const broad = roomy ? 230 : 88;
   const end = scene.right - right - 8;
   const start = end - broad;
   const word = start - figures;
@@ -271,7 +280,7 @@ export function looks(scene) {
       `${words[s]}: the ${width} numbers that go in`,
     ],
   });
-  scene.title("Who looks at whom", "one of four heads, first layer");
+  scene.title("one of four heads, first layer");
 }
 
 export function average(scene) {
@@ -352,7 +361,7 @@ export function average(scene) {
     r: 3,
     d: 0.8,
   });
-  scene.title(`What ${words[asks]} takes home`, "from this head");
+  scene.title(`what “${words[asks]}” takes home from this head`);
 }
 
 /** The first number's sum, with as many terms as there is room for, the largest of them. */

@@ -99,7 +99,7 @@ export function numbers(scene) {
     },
   });
   ways(scene, from, y, shown);
-  scene.title("Words and their numbers", `from the model’s list of ${entries.length}`);
+  scene.title(`each word’s number in the model’s list of ${entries.length}`);
 }
 
 export function rows(scene) {
@@ -146,7 +146,10 @@ export function rows(scene) {
       cls: "number",
       d: 0.6,
     });
-  scene.title(`A row of ${width} numbers for each word`, `the table: ${entries.length} such rows`);
+  scene.title(
+    `the table on the right has ${entries.length} rows of ${width} numbers`,
+    `${entries.length} rows of ${width} numbers`,
+  );
 }
 
 export function places(scene) {
@@ -199,7 +202,7 @@ export function places(scene) {
     });
   });
   scene.title(
-    "Word + place = the row that goes in",
-    figures ? "in figures: the first of each row" : "",
+    figures ? "word + place = what goes in; in figures, the first number" : "",
+    "word + place = the row that goes in",
   );
 }
