@@ -46,7 +46,7 @@ FILM = """() => {
         return things.filter((each) => out(each.getBoundingClientRect()))
             .map((each) => `${each.getAttribute("class")} ${each.textContent}`);
     };
-    window.scrolls = () => [document.documentElement, ...document.querySelectorAll(".film *")]
+    window.scrolls = () => [...document.querySelectorAll(".film, .film *")]
         .filter((each) => !each.closest("svg, dialog, select, .heard, .sentence"))
         .filter((each) => each.clientHeight && getComputedStyle(each).display !== "inline")
         .filter(({ scrollHeight, clientHeight, scrollWidth, clientWidth }) =>
@@ -135,8 +135,9 @@ def test_it_fits_the_screen(opened, screen):
     page = opened(*screen)
     for step in steps(page):
         page.evaluate("step => film.go(step)", step)
-        high = page.evaluate("document.documentElement.scrollHeight")
-        assert high <= screen[1], f"step {step + 1}"
+        root = "document.documentElement"
+        size = page.evaluate(f"[{root}.scrollWidth, {root}.scrollHeight]")
+        assert (size[0], size[1] <= screen[1]) == (screen[0], True), f"step {step + 1}"
     page.close()
 
 

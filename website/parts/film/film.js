@@ -296,7 +296,7 @@ class Film {
     const step = STEPS[this.step];
     const upright = w >= 900;
     const M = upright
-      ? { x: 4, y: 4, w: Math.min(310, 0.27 * w), h: h - 8 }
+      ? { x: 4, y: 4, w: Math.min(320, 0.28 * w), h: h - 8 }
       : { x: 4, y: 2, w: w - 8, h: 100 };
     const S = upright
       ? { x: M.w + 40, y: 2, w: w - M.w - 42, h: h - 4 }

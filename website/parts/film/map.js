@@ -46,7 +46,7 @@ function kept(words, width, fits, grows) {
 function plan({ x, y: top, w, h: high }, upright) {
   const [y, h] = upright ? [top + 16, high - 16] : [top, high]; // the decoder's name stands above it
   const [length, breadth] = upright ? [h, w] : [w, h];
-  const [gap, margin, head] = upright ? [38, 22, 0] : [20, 0, 19];
+  const [gap, margin, head] = upright ? [32, 20, 0] : [20, 0, 19];
   const broad = (breadth - gap - margin - 2 * head) / 2;
   const pitch = length / PLACES;
   const around = upright ? 5 : 3; // what is left between two parts, on each side
@@ -157,8 +157,10 @@ function addLoop(add, map, state) {
 }
 
 function nameParts(add, { boxes, state, words, measure }) {
-  const size = 12.2;
-  for (const [name, [, , label]] of [...Object.entries(ENCODER), ...Object.entries(DECODER)]) {
+  const parts = [...Object.entries(ENCODER), ...Object.entries(DECODER)];
+  const longest = Math.max(...parts.map(([, [, , label]]) => measure(label, 1, true)));
+  const size = Math.min(12.5, (boxes.src.w - 8) / longest);
+  for (const [name, [, , label]] of parts) {
     const { x, y, w, h } = boxes[name];
     const middle = { x: x + w / 2, y: y + h / 2 + 0.36 * size, anchor: "middle" };
     const own = words[name]?.[0] ? words[name] : undefined;
@@ -166,12 +168,11 @@ function nameParts(add, { boxes, state, words, measure }) {
     const s = own ? kept(own, w + 4, fits, name === "tgt") : label;
     const cls =
       state(name) === " lit" ? "strong" : state(name) && !own ? "ink" : own ? "word" : "quiet";
-    const most = (size * (w - 6)) / fits(s);
     add("text", `name ${name}`, {
       s,
       cls,
       ...middle,
-      size: own ? size : Math.min(size, most),
+      size,
       lang: own && name !== "src" ? "fr" : "en",
     });
   }

@@ -380,8 +380,12 @@ function choice(scene, { top, ask }) {
   const { logits, probabilities, top: best } = trace.rounds[at];
   const heading = roomy ? 20 : 17;
   const { y, pitch } = scene.rows(best.length, { top: top + heading, most: 38 });
-  const size = Math.min(roomy ? 17 : 14, 0.72 * pitch);
-  const label = scene.label(best.map(name), size);
+  const labelAt = (each) => scene.label(best.map(name), each);
+  const size = scene.shrunk(
+    Math.min(roomy ? 17 : 14, 0.72 * pitch),
+    (each) => labelAt(each) + (roomy ? 330 : 205),
+  );
+  const label = labelAt(size);
   const figures = scene.left + label + scene.width("−00.00") + (roomy ? 34 : 8);
   const powers = best.map((id) => large(Math.exp(logits[id]), roomy));
   const raised = roomy ? "e to the score" : "e to it";

@@ -223,18 +223,12 @@ export function why(scene) {
   const up = y[0] - pitch / 2 - heading / 2 + 2;
   scene.text("h next", "next word", scene.left + label, up, { anchor: "end" });
   scene.text("h whole", "with all looks", from, up);
-  scene.text(
-    "h without",
-    cuts.length ? `without ${cuts.map((s) => words[s]).join(", ")}` : "press × on a line",
-    from + column,
-    up,
-    {
-      ...{
-        cls: "strong",
-        size: scene.fit([`without ${cuts.map((s) => words[s]).join(", ")}`], column, scene.small),
-      },
-    },
-  );
+  const without = cuts.length
+    ? [`without ${cuts.map((s) => words[s]).join(", ")}`, `without ${cuts.length} looks`]
+    : ["press × on a line", "press ×"];
+  scene.text("h without", scene.fitting(without, column, scene.small, true), from + column, up, {
+    cls: "strong",
+  });
   first.forEach((id, i) => {
     scene.word(`top ${id}`, name(id), scene.left + label, y[i], {
       anchor: "end",
