@@ -20,7 +20,7 @@ SCREENS = [(1280, 800), (1024, 768), (390, 844), (320, 760)]
 SENTENCES = [
     "cat",
     "the black cat sleeps",
-    "the intelligent actresses do not often invite the expensive restaurants",
+    "the intelligent actresses do not often invite the famous doctors",
     "the small bird sings in front of the beautiful old house",
 ]
 # The film, and what its tests ask of it.

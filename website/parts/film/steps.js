@@ -440,7 +440,7 @@ export const STEPS = [
         term("mask"),
         " each could copy the answer. The ",
         term("loss"),
-        " says how much the right words surprise it, and training changes all its numbers, little by little, to make that small.",
+        " says how much the right words surprise it. Training turns its numbers, bit by bit, to make that small.",
       ],
     ],
     seen: ({ trace, before }) =>
