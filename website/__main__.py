@@ -2,11 +2,11 @@
 
 import sys
 
-USAGE = "usage: python -m website {check, serve PORT, pdf, epub, card, depths, runs, fonts FOLDER}"
+USAGE = "usage: python -m website {check, serve PORT, pdf, epub, card, depths, runs}"
 
 
 def main(arguments: list[str]) -> int:
-    """Each verb loads its own module, for a browser, PDF and fonts are needed by one each."""
+    """Each verb loads its own module, for a browser and PDF are needed by one each."""
     match arguments:
         case ["check"]:
             from website.checks.site_check import main as check
@@ -14,7 +14,7 @@ def main(arguments: list[str]) -> int:
             return check()
         case ["serve", port]:
             from website import SITE
-            from website.hosting import serve_until_stopped
+            from website.server import serve_until_stopped
 
             return serve_until_stopped(SITE, port)
         case ["pdf"]:
@@ -37,10 +37,6 @@ def main(arguments: list[str]) -> int:
             from website.small_runs import write_runs
 
             return write_runs()
-        case ["fonts", folder]:
-            from website.fonts import cut_fonts
-
-            return cut_fonts(folder)
     print(USAGE, file=sys.stderr)
     return 2
 

@@ -14,7 +14,7 @@ from transformer.data.tokens import PAD_ID
 from transformer_book import claim, close, notebooks
 from transformer_book.claims import claims_of
 from website.extensions.page_parts import PARTS, SITE, copy_part
-from website.hosting import serve
+from website.server import serve
 
 SOURCE = SITE / "living"
 FIGURES = {"query": 3, "scaling": 4, "mask": 4, "clocks": 6, "beams": 10, "sampling": 10}

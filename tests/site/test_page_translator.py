@@ -20,7 +20,7 @@ from transformer_book.experiments.translator import trained
 from transformer_book.experiments.translator.data import MAX_LEN
 from website.extensions.page_parts import PARTS, copy_part
 from website.extensions.translator_files import translator_words
-from website.hosting import serve
+from website.server import serve
 
 KINDS = ("encoder", "decoder", "cross")
 LIMITS = {"pad": PAD_ID, "bos": BOS_ID, "eos": EOS_ID, "maxLen": MAX_LEN}

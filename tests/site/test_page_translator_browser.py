@@ -13,7 +13,7 @@ from transformer.data.grammar.vocabularies import SOURCE_WORDS
 from transformer_book.experiments.translator import trained
 from website.checks.site_check import SCREENS
 from website.extensions.translator_files import translator_words
-from website.hosting import serve
+from website.server import serve
 
 PAGE = """<!DOCTYPE html><html lang="en" data-theme="{scheme}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>Try</title>

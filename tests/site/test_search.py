@@ -5,7 +5,7 @@ import pytest
 from website import ROOT
 from website.extensions.page_parts import PARTS, copy_part
 from website.extensions.search_records import FOLDER, Record, records_of, write_index
-from website.hosting import serve
+from website.server import serve
 
 PAGE = """<!DOCTYPE html><html><body><nav>Not searched</nav><article class="bd-article">
 <section id="a-chapter"><h1>4. Masks<a class="headerlink" href="#">#</a></h1>

@@ -17,7 +17,8 @@ GOOD = """<main class="bd-article"><h1>Title</h1>
 <details ontoggle="requestIdleCallback(() => (document.getElementById('late').tabIndex = 0))">
 <summary>A proof</summary><p>It is short.</p></details>
 <div class="book-translator"></div><div id="box" style="overflow: hidden"><p>In a box.</p></div>
-<div class="book-formula" id="late" tabindex="-1" style="width: 90px; overflow: auto">
+<div class="pst-scrollable-table-container" id="late" tabindex="-1"
+style="width: 90px; overflow: auto">
 <p style="width: 300px">A formula that is measured late.</p></div>
 <script>document.querySelector(".book-translator").innerHTML = "<section>Here.</section>"</script>
 </main>"""
@@ -61,17 +62,13 @@ FAULTS = {
         *(".innerHTML =", ".dataset.stopped ="),
         *("never fills in: book-translator", 3),
     ),
-    "a fold that is never filled": (
-        *(END, f'<details><summary>S</summary><p class="book-folded">w</p></details>{END}'),
-        *("never fills a fold: w", 3),
-    ),
     "a fold that is not called by its title": (
         *("<summary>", '<summary aria-label="Toggle">'),
         *('calls a fold "Toggle", not by its title: A proof', 3),
     ),
     "what scrolls and cannot be reached": (
         *("document.getElementById('late').tabIndex = 0", "0"),
-        *('has no tab stop for what scrolls: <div class="book-formula', 3),
+        *('has no tab stop for what scrolls: <div class="pst-scrollable', 3),
     ),
     "two titles": (END, f"<h1>Again</h1>{END}", "has 2 titles", 3),
     "two search boxes": (

@@ -1,5 +1,6 @@
 """What the site adds to a page of Jupyter Book: numbers, links, formulas, ✓ lines, questions."""
 
+import io
 import shutil
 from types import SimpleNamespace
 
@@ -9,23 +10,27 @@ import pytest
 import yaml
 from docutils import nodes
 from docutils.utils import new_document
+from pygments.lexers.python import PythonLexer
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
 from tools.chapters import NOTEBOOKS, ROOT
 from transformer_book.claims import Claim
 from website.checks.site_check import leads_on
+from website.extensions.code import BookFormatter
 from website.extensions.formulas import mathml
 from website.extensions.next_page import questions
 from website.extensions.old_addresses import page_for, write_pages
 from website.extensions.ticks import set_ticks
-from website.hosting import serve
+from website.server import serve
 
 NUMBERED = """# 1. What chapter 2 asks
 
 **The question.** Of what?
 
 Chapter 2 and chapter 1, chapter 3 and `chapter 2`; see [A](#b1), and so on.
+
+Of a $k$-gram ($a$, $b$), 40 % is said: `40 %`.
 
 ## 1.1 Sums
 
@@ -52,7 +57,7 @@ def chapters(tmp_path_factory):
         (source / name).parent.mkdir(exist_ok=True)
         (source / f"{name}.md").write_text(text, encoding="utf-8")
     (source / "r.bib").write_text("@book{b1, title={T}, author={A B}, year=1}")
-    book = (f"website.extensions.{name}" for name in ("book_site", "formulas"))
+    book = (f"website.extensions.{name}" for name in ("book_site", "formulas", "unbroken"))
     settings = {
         "extensions": ["myst_nb", "sphinxcontrib.bibtex", *book],
         "nb_execution_mode": "off",
@@ -93,6 +98,32 @@ def test_what_carries_a_number_is_reached_by_it(chapters):
     assert formula.find(".//math").get("display") == "block"
     links = [link.get("href") for link in chapters["02_y"].findall(".//p/a")]
     assert links == [f"01_x.html#{name}-1.1" for name in ("eq", "fig", "ex", "sec")]
+
+
+def test_a_line_does_not_break_between_a_formula_and_the_sign_after_it(chapters):
+    [said] = (p for p in chapters["01_x"].findall(".//p") if p.text_content().startswith("Of a"))
+    whole = [part.text_content() for part in said.findall("span[@class='book-unbroken']")]
+    assert whole == ["k-gram", "(a,", "b),"]
+    assert said.text_content() == "Of a k-gram (a, b), 40\N{NARROW NO-BREAK SPACE}% is said: 40 %."
+
+
+CODE = """def a_function(of, some, arguments): ...
+
+
+    return a_value_that_is_far_too_long_for_a_phone
+"""
+
+
+def test_a_long_line_hangs_below_its_own_beginning_and_of_two_blank_lines_one_is_seen():
+    html = io.StringIO()
+    BookFormatter().format(PythonLexer().get_tokens(CODE), html)
+    page = lxml.html.fromstring(html.getvalue())
+    lines = page.xpath("//span[@class='line']")
+    assert [line.text_content().strip().split()[0] for line in lines] == ["def", "return"]
+    assert [line.get("style") for line in lines] == [None, "--in: 4"]
+    [hidden] = page.xpath("//span[@class='blank']")
+    assert hidden.text_content() == "\n"
+    assert page.text_content().strip() == CODE.strip()  # what is copied has both
 
 
 def test_formulas_are_set_when_the_site_is_built():

@@ -8,8 +8,6 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
 import lxml.html
 
-from website.extensions.folded_cells import is_folded, whole
-
 HOME = "http://site/"
 CARDS = "//meta[@property='og:url' or @property='og:image' or @name='twitter:image']/@content"
 WRITTEN = {
@@ -22,9 +20,9 @@ EDITIONS = (".pdf", ".epub")
 def read(folder: Path) -> Iterator[tuple[str, lxml.html.HtmlElement]]:
     for path in sorted(folder.rglob("*.html")):
         name = path.relative_to(folder).as_posix()
-        if not name.startswith("_static/") and not is_folded(path):
+        if not name.startswith("_static/"):
             parser = lxml.html.HTMLParser(encoding="utf-8")
-            yield name, lxml.html.document_fromstring(whole(path).encode(), parser=parser)
+            yield name, lxml.html.document_fromstring(path.read_bytes(), parser=parser)
 
 
 def links(page: lxml.html.HtmlElement) -> set[str]:

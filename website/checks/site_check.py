@@ -31,7 +31,7 @@ from playwright.sync_api import (
 from website import ROOT, SITE
 from website.browser import chromium
 from website.checks.links import dead_links
-from website.hosting import badly_compressed, serve
+from website.server import serve
 
 Screen = tuple[int, Literal["light", "dark"]]  # its width in pixels, and its colours
 Look = tuple[Screen, str]  # at this page
@@ -164,7 +164,6 @@ def main(site: Path = SITE) -> int:
     names = [path.relative_to(site).as_posix() for path in files if not leads_on(path)]
     pages = [name for name in names if not name.startswith("_static/")]
     found = written_addresses(site) + dead_links(site, config["html"]["baseurl"])
-    found += badly_compressed(site)
     server, base = serve(site)
     found += look_at_all(pages, base)
     server.shutdown()

@@ -1,8 +1,8 @@
 """The finished PDF and ePub, put beside the site's pages, which then link to them.
 
 The site is built before the editions are made from it, so their links come last: on the front page
-in the element that ``intro.md`` keeps for them, and in the one of each page's download menu that
-``theme/page-buttons.html`` keeps. A site without the editions has no link to them.
+in the element that ``intro.md`` keeps for them, and below each page's list of chapters in that of
+``theme/editions.html``. A site without the editions has no link to them.
 """
 
 import posixpath
@@ -18,33 +18,24 @@ from playwright.sync_api import Browser
 from website import ROOT, SITE
 from website.browser import chromium
 from website.editions.pages import Fault
-from website.hosting import compress
 
 NAME = "the-transformer-executed"
 KINDS = {"pdf": "PDF", "epub": "ePub"}
 PLACE = re.compile(
-    r'(?P<start><(?P<tag>div|li) class="book-editions">).*?(?P<end></(?P=tag)>)', re.DOTALL
-)
-ITEM = (
-    '<a class="btn btn-sm dropdown-item" href="{address}"'
-    ' title="The whole book as one {kind}"><span class="btn__icon-container">'
-    '<i class="fas fa-file-pdf"></i></span>'
-    '<span class="btn__text-container">whole book, .{ending}</span></a>'
+    r'(?P<start><(?P<tag>div|p) class="book-editions">).*?(?P<end></(?P=tag)>)', re.DOTALL
 )
 
 
 def linked(page: str, root: str, sizes: dict[str, int]) -> str:
     """A page of the site, with links to the editions of these sizes in bytes, and to no others."""
     address = {ending: f"{root}{NAME}.{ending}" for ending in sizes}
-    items = "".join(
-        ITEM.format(address=address[ending], kind=KINDS[ending], ending=ending) for ending in sizes
-    )
+    short = " · ".join(f'<a href="{address[ending]}">{KINDS[ending]}</a>' for ending in sizes)
     links = " or ".join(
         f'<a href="{address[ending]}">{KINDS[ending]}</a> ({size / 1e6:.1f} MB)'
         for ending, size in sizes.items()
     )
     line = f"<p>To read without a network, the whole book in one file: {links}.</p>"
-    inside = {"div": line if sizes else "", "li": items}
+    inside = {"div": line, "p": f"The whole book: {short}"} if sizes else {"div": "", "p": ""}
     return PLACE.sub(lambda place: place["start"] + inside[place["tag"]] + place["end"], page)
 
 
@@ -60,12 +51,11 @@ def offer(site: Path) -> None:
         new = linked(old, root.removeprefix("./"), sizes)
         if new != old:
             path.write_text(new, encoding="utf-8")
-    compress(site)
     if sizes and places["div"] != 1:
         n = places["div"]
         raise Fault(f'<div class="book-editions"></div> stands on {n} pages, not on one')
-    if sizes and not places["li"]:
-        raise Fault('no page has <li class="book-editions"></li>: see theme/page-buttons.html')
+    if sizes and not places["p"]:
+        raise Fault('no page has <p class="book-editions"></p>: see theme/editions.html')
 
 
 def publish(ending: str, make: Callable[[Browser, Path], str]) -> int:

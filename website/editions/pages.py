@@ -20,8 +20,6 @@ import yaml
 from lxml import html
 from lxml.html import HtmlElement
 
-from website.extensions.folded_cells import whole
-
 SUBTITLE = "every claim with a ✓ is checked by code"
 RAW_TEX = re.compile(r"\$\$|\\[(\[]|\\(?:frac|sqrt|text|mathbf|operatorname|begin)\b")
 FEWEST_WORDS = 60  # on a page; one with fewer is no page of this book
@@ -94,7 +92,7 @@ def read(site: Path, name: str, part: str) -> Page:
     path = site / f"{name}.html"
     if not path.is_file():
         raise Fault(f"{name}: there is no such page in the built site: run make book first")
-    tree = html.document_fromstring(whole(path).encode(), parser=html.HTMLParser(encoding="utf-8"))
+    tree = html.document_fromstring(path.read_bytes(), parser=html.HTMLParser(encoding="utf-8"))
     article = next(iter(tree.xpath(f"//article[{classed('bd-article')}]")), None)
     if article is None or article.find(".//h1") is None:
         raise Fault(f"{name}: has no article with a title")

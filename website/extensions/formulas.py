@@ -45,9 +45,9 @@ def visit_block(translator: HTML5Translator, node: nodes.math_block) -> None:
     """The formula first, then its number, which a style sheet may put on the same line."""
     body = translator.body
     body.append(translator.starttag(node, "div", CLASS="math notranslate nohighlight"))
-    # a wide one scrolls, and by keyboard, too; place.js takes the narrow ones out of the way
     formula = mathml(node.astext().strip(), display=True)
-    body.append(f'<div class="book-formula" tabindex="0">{formula}</div>')
+    # by the name of its frames for tables the theme's script has a wide one scroll by keyboard
+    body.append(f'<div class="book-formula pst-scrollable-table-container">{formula}</div>')
     if node["number"]:
         body.append(f'<span class="eqno">({get_node_equation_number(translator, node)})')
         translator.add_permalink_ref(node, "Link to this equation")

@@ -14,7 +14,7 @@ import hashlib
 import json
 import re
 import shutil
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple, TypeGuard
@@ -36,16 +36,14 @@ WHEN_NEAR = "when_near.js"  # loads a part once the reader comes near it
 FROM_A_FILE = "opened_as_file.js"  # says why modules do not run in a page opened as a file
 FOLDER = "parts-"  # and the hash
 STAMPED = re.compile(rf"_static/({FOLDER}[0-9a-f]+)/")
-IMPORTED = re.compile(r'^import [^;]*?"(\.\.?/[^"]+)";', re.MULTILINE)
 
 
 class Part(NamedTuple):
     """What an element of one class needs: a folder of ``parts/``, and in it a module and a style.
 
     The drawings' colours are put before the style, for what the selector ``look`` selects.
-    ``write`` adds to the copy what is made from the package. ``more`` finds on a page the names of
-    the modules that the first one loads only where they are asked for. ``room`` is a style that
-    stands in the page: what keeps the part's place until it comes.
+    ``write`` adds to the copy what is made from the package. ``room`` is a style that keeps the
+    part's place until it comes.
     """
 
     folder: str
@@ -53,7 +51,6 @@ class Part(NamedTuple):
     style: str
     look: str
     write: Callable[[Path], None] | None = None
-    more: str | None = None
     room: str | None = None
 
 
@@ -67,7 +64,6 @@ PARTS = {
     "book-living": Part(
         *("living", "figures.js", "living.css", ".living"),
         write=write_living_files,
-        more=r'data-figure="(\w+)"',
     ),
     "book-ledger": Part("ledger", "filter.js", "ledger.css", ".ledger"),
 }
@@ -135,27 +131,6 @@ def outdated(
     return [name for name, text in texts.items() if not set(STAMPED.findall(text)) <= ours]
 
 
-def modules_behind(scripts: Iterable[Path]) -> list[Path]:
-    """What ``scripts`` import, directly or through others; without ``scripts``, sorted."""
-    first, ahead, found = set(scripts), list(scripts), set()
-    while ahead:
-        script = ahead.pop()
-        for name in IMPORTED.findall(script.read_text(encoding="utf-8")):
-            path = (script.parent / name).resolve()
-            if path not in found:
-                found.add(path)
-                ahead.append(path)
-    return sorted(found - first)
-
-
-def preloads(part: Part, page: str, place: Path) -> list[str]:
-    """The modules that a page needs for a part: its browser asks for all of them at once."""
-    folder = place.resolve() / part.folder
-    named = [folder / f"{name}.js" for name in re.findall(part.more, page)] if part.more else []
-    behind = [*named, *modules_behind([folder / part.script, *named])]
-    return [path.relative_to(place.resolve()).as_posix() for path in dict.fromkeys(behind)]
-
-
 def load_parts(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
@@ -166,17 +141,14 @@ def load_parts(
     found = {name: part for name, part in PARTS.items() if f'class="{name}"' in body}
     place = parts_of(app)
     for name, part in found.items():
-        told = f".{name}", f"{part.folder}/{part.script}", preloads(part, body, place)
+        told = f".{name}", f"{part.folder}/{part.script}"
         loader = json.dumps("./" + context["pathto"](f"_static/{place.name}/{WHEN_NEAR}", 1))
         context["body"] += (
-            '\n<template class="book-late"><script type="module">'
-            f"import {{ whenNear }} from {loader};\n"
-            f"whenNear({', '.join(map(json.dumps, told))});</script></template>"
+            f'\n<script type="module">import {{ whenNear }} from {loader};\n'
+            f"whenNear({', '.join(map(json.dumps, told))});</script>"
         )
-        app.add_css_file(f"{place.name}/{part.folder}/{part.style}")
-        if part.room:
-            room = (place / part.folder / part.room).read_text(encoding="utf-8")
-            context.setdefault("rooms", []).append(room)  # for the theme's layout.html
+        for style in filter(None, (part.room, part.style)):
+            app.add_css_file(f"{place.name}/{part.folder}/{style}")
     if found:
         app.add_js_file(f"{place.name}/{FROM_A_FILE}", loading_method="defer")
 

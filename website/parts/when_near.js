@@ -1,16 +1,10 @@
 /**
  * Loads a part when its place comes near the screen: until then the page does without. `script` is
- * the part's module, `behind` are those that it imports; all addresses are beside this file.
+ * the part's module, beside this file.
  */
-export function whenNear(selector, script, behind) {
+export function whenNear(selector, script) {
   const places = document.querySelectorAll(selector);
   const load = () => {
-    for (const name of behind) {
-      const link = document.createElement("link");
-      link.rel = "modulepreload";
-      link.href = new URL(name, import.meta.url);
-      document.head.append(link);
-    }
     import(new URL(script, import.meta.url)).catch((error) => {
       for (const place of places) {
         place.append("This part could not be fetched; load the page again to try anew.");
