@@ -7,7 +7,7 @@ import pytest
 
 from tests.package.unchecked import unchecked
 from website.extensions.page_parts import PARTS, SITE, copy_part
-from website.hosting import serve
+from website.server import serve
 
 PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Film</title>
 <meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
@@ -192,6 +192,9 @@ def test_keys_walk_ask_and_close(page):
     page.keyboard.press("Enter")
     assert "≈" in asked(page).inner_text()
     page.keyboard.press("Escape")
+    assert asked(page).is_hidden()
+    page.keyboard.press("Enter")
+    asked(page).get_by_role("button", name="Close").press("Enter")
     assert asked(page).is_hidden()
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == label
     page.get_by_label("Who asks").select_option("sleeps")

@@ -4,8 +4,8 @@ import { button, make } from "../elements.js";
 import { origin } from "./origin.js";
 
 export class Asked {
-  /** `changed()` is called when another number is asked, or none. */
-  constructor(changed) {
+  /** `changed()` is called when another number is asked, or none; `left()` by the button that closes. */
+  constructor({ changed, left }) {
     this.changed = changed;
     this.label = make("b", {});
     this.of = make("span", { class: "of" });
@@ -24,7 +24,7 @@ export class Asked {
       this.place,
       step(1, "›", "The next number"),
     );
-    const close = button("×", () => this.close());
+    const close = button("×", left);
     close.className = "close";
     close.setAttribute("aria-label", "Close");
     this.element = make(

@@ -39,7 +39,7 @@ function measure(text, size, bold = false) {
 class Film {
   constructor(host, model) {
     Object.assign(this, { host, model, step: 0, chosen: {}, cuts: [] });
-    this.asked = new Asked(() => this.#answer());
+    this.asked = new Asked({ changed: () => this.#answer(), left: () => this.#close() });
     this.sentences = new Sentences((words) => this.take(words));
     this.#build();
     this.#listen();
