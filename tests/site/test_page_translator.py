@@ -30,7 +30,8 @@ OPENED = """async () => {
     for (const name of modules) window[name] = await import(`./${name}.js`);
     window.numbers = await import("../numbers.js");
     const response = await fetch("weights.safetensors");
-    window.translator = new model.Transformer(await response.arrayBuffer());
+    const stored = safetensors.readSafetensors(await response.arrayBuffer());
+    window.translator = new model.Transformer(stored);
     const words = (list) => new Uint8Array(Float32Array.from(list).buffer);
     window.packed = (list) => {
         let text = "";

@@ -19,7 +19,7 @@ async () => {
   };
 
   for (const fold of all("details:not(.dropdown)")) fold.open = true; // menus lie over the text
-  for (const part of all(".book-translator, .book-living")) {
+  for (const part of all(".book-translator, .book-living, .book-film")) {
     part.scrollIntoView({ behavior: "instant" });
     const there = () => part.querySelector("section") || "stopped" in part.dataset;
     await until(`a part: ${part.className}`, there);

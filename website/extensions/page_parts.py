@@ -60,6 +60,7 @@ PARTS = {
         write=write_translator_files,
         room="room.css",
     ),
+    "book-film": Part("film", "film.js", "film.css", ".film"),  # reads the translator's files
     "book-living": Part(
         *("living", "figures.js", "living.css", ".living"),
         write=write_living_files,

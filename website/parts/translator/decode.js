@@ -89,9 +89,19 @@ function indexOfMax(values) {
   return values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
 }
 
-/** The logits and the weights of all heads at each step of a sentence that is written already. */
+/**
+ * The logits and the weights of all heads at each step of a sentence that is written already:
+ * encoder[layer][head][t], and decoder[layer][head] and cross[layer][head] of a step.
+ */
 export function trace(model, source, { bos }, tokens) {
   const state = model.start(source);
-  const steps = [bos, ...tokens.slice(0, -1)].map((token) => model.next(token, state));
-  return { encoder: state.encoder, steps };
+  const steps = [bos, ...tokens.slice(0, -1)].map((token) => {
+    const { logits, layers } = model.next(token, state);
+    const weights = (part) => layers.map((layer) => layer[part].weights);
+    return { logits, decoder: weights("self"), cross: weights("cross") };
+  });
+  const encoder = state.read.layers.map(({ attention }) =>
+    attention[0].weights.map((_, head) => attention.map(({ weights }) => weights[head])),
+  );
+  return { encoder, steps };
 }

@@ -4,7 +4,7 @@ import { button, labelled, make, newId, select } from "../elements.js";
 import { generator } from "../numbers.js";
 import { trace } from "./decode.js";
 import { Grammar } from "./grammar.js";
-import { Transformer } from "./model.js";
+import { load } from "./load.js";
 import { Search } from "./search.js";
 import { Vocabulary, french, plain, split } from "./text.js";
 import { nearSentences, nearWord } from "./near.js";
@@ -12,29 +12,12 @@ import { WordBox } from "./word_box.js";
 import words from "./words.js";
 import { Written } from "./written.js";
 
-const WEIGHTS = new URL("weights.safetensors", import.meta.url);
 const NAME = "The translator of chapter 9";
 const { ids, english } = words;
 const vocabulary = new Vocabulary(english, ids.unk);
 const BEGUN = [...english, "don't", "doesn't", "isn't", "aren't"]; // which are read in full
 const limits = { ...ids, maxLen: words.maxLen };
-let loading; // what all translators of a page share
 let grammar;
-
-/** The model, which is fetched once; after a failure the next call tries anew. */
-function load() {
-  loading ??= fetchModel().catch((error) => {
-    loading = undefined;
-    throw error;
-  });
-  return loading;
-}
-
-async function fetchModel() {
-  const response = await fetch(WEIGHTS);
-  if (!response.ok) throw new Error(`the server answered ${response.status}`);
-  return new Transformer(await response.arrayBuffer());
-}
 
 class Translator {
   constructor(host) {

@@ -1,0 +1,277 @@
+"""The film of chapter 0 as a reader meets it: each step whole, by finger, key, without motion."""
+
+import shutil
+from itertools import product
+
+import pytest
+
+from tests.package.unchecked import unchecked
+from website.extensions.page_parts import PARTS, SITE, copy_part
+from website.server import serve
+
+PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Film</title>
+<meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
+<link rel="stylesheet" href="film/film.css"><style>
+@font-face { font-family: Serif; src: url("serif.woff2") }
+body { font-family: Serif; margin: 0 }</style></head><body>
+<div class="book-film"></div><script type="module" src="film/film.js"></script></body></html>"""
+FONT = SITE.parent / "static" / "fonts" / "serif.woff2"
+SCREENS = [(1280, 800), (1024, 768), (390, 844), (320, 760)]
+SENTENCES = [
+    "cat",
+    "the black cat sleeps",
+    "the intelligent actresses do not often invite the famous doctors",
+    "the small bird sings in front of the beautiful old house",
+]
+# The film, and what its tests ask of it.
+FILM = """() => {
+    window.film = document.querySelector(".book-film").film;
+    window.texts = () => [...film.svg.querySelectorAll("text")].filter((text) => text.textContent)
+        .map((text) => ({ words: text.textContent, box: text.getBoundingClientRect() }));
+    window.collisions = () => {
+        const all = texts();
+        const meet = ({ box: a }, { box: b }) => {
+            const [w, h] = [Math.min(a.right, b.right) - Math.max(a.left, b.left),
+                Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top)];
+            return w > 1 && h > 0.3 * Math.min(a.height, b.height);
+        };
+        return all.flatMap((a, i) => all.slice(i + 1).filter((b) => meet(a, b))
+            .map((b) => `${a.words} | ${b.words}`));
+    };
+    window.outside = () => {
+        const { left, right, top, bottom } = film.svg.getBoundingClientRect();
+        const out = (b) => b.left < left - 1 || b.right > right + 1 || b.top < top - 1
+            || b.bottom > bottom + 1;
+        const things = [...film.svg.querySelectorAll("text, rect:not(defs rect), path")];
+        return things.filter((each) => out(each.getBoundingClientRect()))
+            .map((each) => `${each.getAttribute("class")} ${each.textContent}`);
+    };
+    window.scrolls = () => [...document.querySelectorAll(".film, .film *")]
+        .filter((each) => !each.closest("svg, dialog, select, .heard, .sentence"))
+        .filter((each) => each.clientHeight && getComputedStyle(each).display !== "inline")
+        .filter(({ scrollHeight, clientHeight, scrollWidth, clientWidth }) =>
+            scrollHeight > clientHeight + 1 || scrollWidth > clientWidth + 1)
+        .map((each) => `${each.tagName} ${each.className}`);
+}"""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("page")
+    with unchecked():
+        for name in ("book-translator", "book-film"):
+            copy_part(PARTS[name], folder)
+    shutil.copy(FONT, folder)  # wider than most: what fits in it fits
+    (folder / "index.html").write_text(PAGE, encoding="utf-8")
+    server, base = serve(folder)
+    yield base
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def opened(browser, site):
+    """Opens the film on a screen; fails on an error."""
+    wrong = []
+
+    def open_(width=1280, height=800, **options):
+        page = browser.new_page(
+            viewport={"width": width, "height": height}, reduced_motion="reduce", **options
+        )
+        page.on("pageerror", lambda error: wrong.append(f"throws {error}"))
+        page.goto(site)
+        page.wait_for_function("document.querySelector('.book-film').film")
+        page.evaluate(FILM)
+        return page
+
+    yield open_
+    assert wrong == []
+
+
+@pytest.fixture(scope="module")
+def film(opened):
+    return opened()
+
+
+@pytest.fixture
+def page(film):
+    film.evaluate("film.take('the black cat sleeps'.split(' '))")
+    return film
+
+
+def steps(page):
+    return range(page.evaluate("Number(film.scrubber.max)"))
+
+
+def at(page):
+    return page.evaluate("film.step")
+
+
+def says(page):
+    return page.locator(".film .says").inner_text()
+
+
+def asked(page):
+    return page.locator(".film .asked")
+
+
+@pytest.mark.parametrize("screen", SCREENS, ids=str)
+def test_every_step_is_whole_and_no_texts_meet(opened, screen):
+    page = opened(*screen)
+    wrong = {}
+    for sentence in SENTENCES:
+        assert page.evaluate("words => film.take(words) ?? ''", sentence.split()) == ""
+        for step in steps(page):
+            page.evaluate("step => film.go(step)", step)
+            found = page.evaluate("[...collisions(), ...outside(), ...scrolls()]")
+            if found:
+                wrong[f"{sentence}, step {step + 1}"] = found
+    page.close()
+    assert wrong == {}
+
+
+@pytest.mark.parametrize("screen", [(1280, 800), (390, 844)], ids=str)
+def test_it_fits_the_screen(opened, screen):
+    page = opened(*screen)
+    for step in steps(page):
+        page.evaluate("step => film.go(step)", step)
+        root = "document.documentElement"
+        size = page.evaluate(f"[{root}.scrollWidth, {root}.scrollHeight]")
+        assert (size[0], size[1] <= screen[1]) == (screen[0], True), f"step {step + 1}"
+    page.close()
+
+
+def test_the_way_to_a_step_leaves_no_trace(page):
+    """Forward and back, with numbers asked between: the picture is that of going there at once."""
+    differ = page.evaluate("""() => {
+        const last = Number(film.scrubber.max) - 1;
+        const direct = Array.from({ length: last + 1 }, (_, step) => {
+            film.take(film.facts.words.slice(0, -1));
+            film.go(step);
+            return film.svg.cloneNode(true);
+        });
+        const way = [...direct.keys()].flatMap((step) => [step, last - step, (5 * step) % last]);
+        return way.filter((step) => {
+            film.go(step);
+            const same = film.svg.isEqualNode(direct[step]);
+            film.svg.querySelector("[role=button]")?.dispatchEvent(
+                new MouseEvent("click", { bubbles: true }));
+            return !same;
+        });
+    }""")
+    assert differ == []
+
+
+def test_nothing_moves_where_motion_is_unwanted(page):
+    moving = "document.getAnimations().length"
+    for step in (4, 5, 3):
+        page.evaluate("step => film.go(step)", step)
+        assert page.evaluate(moving) == 0
+    page.emulate_media(reduced_motion="no-preference")
+    page.evaluate("film.go(5)")
+    assert page.evaluate(moving) > 0
+    page.emulate_media(reduced_motion="reduce")
+
+
+def test_keys_walk_ask_and_close(page):
+    page.get_by_role("button", name="Next").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowLeft")
+    assert at(page) == 1
+    page.evaluate("film.go(4)")
+    stops = page.locator('.film svg [tabindex="0"]')
+    assert stops.count() == 1
+    stops.focus()
+    first = page.evaluate("document.activeElement.getAttribute('aria-label')")
+    for key, _ in product(("ArrowRight", "ArrowDown"), range(2)):
+        page.keyboard.press(key)
+    label = page.evaluate("document.activeElement.getAttribute('aria-label')")
+    assert label != first
+    assert at(page) == 4
+    page.keyboard.press("Enter")
+    assert "≈" in asked(page).inner_text()
+    page.keyboard.press("Escape")
+    assert asked(page).is_hidden()
+    page.keyboard.press("Enter")
+    asked(page).get_by_role("button", name="Close").press("Enter")
+    assert asked(page).is_hidden()
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == label
+    page.get_by_label("Who asks").select_option("sleeps")
+    assert "sleeps looks most at" in says(page)
+
+
+def test_keys_outside_of_it_do_nothing(page):
+    page.evaluate("document.activeElement.blur()")
+    page.keyboard.press("ArrowRight")
+    assert at(page) == 0
+
+
+def test_a_number_says_where_it_comes_from(page):
+    """A press beside it will do; in a row the numbers can be gone through."""
+    page.evaluate("film.go(4)")
+    share = page.locator(".film text", has_text="50\u00a0%").bounding_box()
+    page.mouse.click(share["x"] + 5, share["y"] - 6)
+    for part in ("black", "cat", "e^1.43", "≈ 0.50"):
+        assert part in asked(page).inner_text()
+    asked(page).get_by_role("button", name="Close").click()
+    page.evaluate("film.go(1)")
+    page.get_by_role("button", name="black: its row").dispatch_event("click")
+    assert "number 1" in asked(page).inner_text()
+    assert "≈ −2.32" in asked(page).inner_text()
+    asked(page).get_by_role("button", name="The next number").click()
+    assert "number 2" in asked(page).inner_text()
+    assert "≈ 0.84" in asked(page).inner_text()
+    page.evaluate("film.go(2)")
+    assert asked(page).is_hidden()
+
+
+def test_every_number_that_can_be_asked_has_an_answer(page):
+    asks = """() => [...film.picture.things.values()].filter(({ does }) => does.address)
+        .map((thing) => { film.asked.open(film.trace, thing, thing.does.count - 1);
+            return [thing.label, film.asked.element.textContent]; })"""
+    for step in steps(page)[1:]:  # the list of words has none
+        page.evaluate("step => film.go(step)", step)
+        answers = page.evaluate(asks)
+        assert answers, f"step {step + 1} has no number"
+        assert [label for label, text in answers if "≈" not in text or "NaN" in text] == []
+
+
+def test_a_look_that_is_cut_changes_the_word_or_leaves_it(page):
+    """As chapter 12's patch would: noir hangs on black, and not on the."""
+    page.evaluate("film.go(14)")
+    page.get_by_role("button", name="Cut the look at black").focus()
+    page.keyboard.press("Enter")
+    assert "noir falls" in says(page)
+    assert "le chat dort" in says(page)
+    page.keyboard.press("Enter")
+    assert "falls or stays" in says(page)
+    page.get_by_role("button", name="Cut the look at the").dispatch_event("click")
+    assert "still brings noir" in says(page)
+
+
+def test_a_swipe_goes_on_and_back(page):
+    def swipe(to):
+        event = {"pointerType": "touch", "clientX": 300, "clientY": 300, "bubbles": True}
+        page.locator(".film > svg").dispatch_event("pointerdown", event)
+        page.locator(".film > svg").dispatch_event("pointerup", event | {"clientX": to})
+
+    swipe(100)
+    swipe(100)
+    swipe(500)
+    assert at(page) == 1
+    swipe(290)
+    assert at(page) == 1
+
+
+def test_a_sentence_of_ones_own(page):
+    page.get_by_role("button", name="another sentence").click()
+    box = page.get_by_role("combobox", name="Your own")
+    box.fill("the zebra sleeps")
+    page.get_by_role("button", name="Watch it").click()
+    assert "zebra" in page.locator(".film dialog .note").inner_text()
+    box.fill("the old cow sleeps")
+    page.get_by_role("button", name="Watch it").click()
+    assert page.locator(".film dialog[open]").count() == 0
+    assert "is number 183 of 210" in says(page)
+    assert page.get_by_label("Follow").locator("option").all_inner_texts()[1] == "old"

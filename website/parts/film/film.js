@@ -1,0 +1,397 @@
+// The film: one sentence walks through the stored translator. Fills each element of the class book-film.
+
+import { button, make, select } from "../elements.js";
+import { load } from "../translator/load.js";
+import words from "../translator/words.js";
+import { Asked } from "./asked.js";
+import { drawMap } from "./map.js";
+import { Picture } from "./picture.js";
+import { Scene } from "./scene.js";
+import { dialogOf, Sentences } from "./sentence.js";
+import { STEPS } from "./steps.js";
+import { factsOf, toldAt } from "./told.js";
+import { watch } from "./watch.js";
+
+const SVG = "http://www.w3.org/2000/svg";
+const NEAR = 26; // px from a number, within which a finger means it
+const canvas = document.createElement("canvas").getContext("2d");
+
+/** What is not drawn, so that nobody takes the film for the whole; and how to use it. */
+const ABOUT = [
+  "Every number is calculated in this page by the translator of chapter 9. It has two layers in the encoder and two in the decoder, with four heads each.",
+  "Before each part the rows are brought to a common size (the norm), and what a part finds is added to what went in (chapter 7). What the four heads take home is mixed once more before that (chapter 5).",
+  "In each round the decoder runs through all parts of both layers. The film stops at one here, at another there. A large share says where the model looks, and not what it finds there (chapter 12).",
+  "Before training, the same model has random numbers, of which one draw is shown.",
+  "Grey is a word’s own row, light blue its place, and pink a row of the encoder. Blue asks and looks, orange is a key, green is what is offered and taken home, and orange-red the word that is written.",
+  "Press any number, share or row to see where it comes from. With keys: ← and → go on and back, Tab leads to the picture, there the arrows go from number to number, Enter asks, Esc closes.",
+];
+
+const measured = new Map();
+function measure(text, size, bold = false) {
+  const key = `${bold} ${text}`;
+  if (!measured.has(key)) {
+    canvas.font = `${bold ? 600 : 400} 100px ${getComputedStyle(document.querySelector(".film svg")).fontFamily}`;
+    measured.set(key, canvas.measureText(text).width / 100);
+  }
+  return measured.get(key) * size;
+}
+
+class Film {
+  constructor(host, model) {
+    Object.assign(this, { host, model, step: 0, chosen: {}, cuts: [] });
+    this.asked = new Asked({ changed: () => this.#answer(), left: () => this.#close() });
+    this.sentences = new Sentences((words) => this.take(words));
+    this.#build();
+    this.#listen();
+    this.take(words.examples[0].split(" "));
+    new ResizeObserver(() => this.draw()).observe(this.svg);
+  }
+
+  #build() {
+    this.svg = document.createElementNS(SVG, "svg");
+    this.svg.setAttribute("role", "group");
+    this.svg.innerHTML = `<defs><pattern id="film-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch" width="1.6" height="6"/></pattern></defs>`;
+    this.picture = new Picture(this.svg);
+    this.name = make("b", { class: "name" });
+    this.says = make("span", { class: "says" });
+    this.heard = make("span", { class: "heard" });
+    const telling = make(
+      "p",
+      { class: "telling", role: "status", "aria-atomic": "true" },
+      this.name,
+      this.says,
+      this.heard,
+    );
+    this.label = make("span", {});
+    this.who = select([], "");
+    this.who.addEventListener("change", () => this.#choose(Number(this.who.value)));
+    this.choice = make("label", { class: "who" }, this.label, this.who);
+    const foot = make("div", { class: "foot" }, telling, this.choice, this.asked.element);
+    this.opener = button("", () => this.sentences.dialog.showModal());
+    this.opener.className = "sentence";
+    this.opener.setAttribute("aria-haspopup", "dialog");
+    const about = dialogOf(
+      "What the film leaves out, and its keys",
+      ...ABOUT.map((text) => make("p", {}, text)),
+    );
+    const help = button("?", () => about.showModal());
+    help.setAttribute("aria-label", "What the film leaves out, and its keys");
+    const title = make("p", { class: "title" }, "One sentence through the model");
+    this.section = make(
+      "section",
+      { class: "film", "aria-label": "One sentence through the model, step by step" },
+      make("div", { class: "head" }, title, this.opener, help),
+      this.svg,
+      foot,
+      this.#controls(),
+      this.sentences.dialog,
+      about,
+    );
+    this.host.replaceChildren(this.section);
+  }
+
+  #controls() {
+    const long = (text) => make("span", { class: "long" }, text);
+    this.back = button("", () => this.go(this.step - 1));
+    this.back.append("←", long(" Back"));
+    this.back.setAttribute("aria-label", "Back");
+    this.next = button("", () => this.go((this.step + 1) % STEPS.length));
+    this.next.className = "go";
+    this.scrubber = make("input", {
+      type: "range",
+      min: 1,
+      max: STEPS.length,
+      step: 1,
+      "aria-label": "Step",
+    });
+    this.scrubber.addEventListener("input", () => this.go(this.scrubber.value - 1));
+    this.count = make("span", { class: "count", "aria-hidden": "true" });
+    return make(
+      "div",
+      { class: "controls" },
+      this.back,
+      make("div", { class: "way" }, this.scrubber, this.count),
+      this.next,
+    );
+  }
+
+  #listen() {
+    this.section.addEventListener("keydown", (event) => this.#press(event));
+    this.svg.addEventListener("click", (event) => this.#point(event));
+    let down;
+    this.svg.addEventListener("pointerdown", ({ clientX: x, clientY: y, pointerType }) => {
+      down = pointerType === "mouse" ? undefined : { x, y };
+    });
+    this.svg.addEventListener("pointerup", ({ clientX, clientY }) => {
+      if (!down) return;
+      const [x, y] = [clientX - down.x, clientY - down.y];
+      this.swiped = Math.abs(x) > 40 && Math.abs(x) > 1.5 * Math.abs(y);
+      if (this.swiped) this.go(this.step + (x < 0 ? 1 : -1));
+    });
+  }
+
+  #press(event) {
+    const { key, target } = event;
+    if (event.altKey || event.ctrlKey || event.metaKey || target.closest("dialog, input, select"))
+      return;
+    const thing = this.picture.things.get(target);
+    const turn = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[
+      key
+    ];
+    if (thing && turn) this.#walk(target, ...turn);
+    else if (thing && (key === "Enter" || key === " ")) this.#do(thing);
+    else if (key === "Escape" && !this.asked.element.hidden) this.#close();
+    else if (turn?.[0] && !target.closest(".asked")) this.go(this.step + turn[0]);
+    else return;
+    event.preventDefault();
+  }
+
+  /** From the number that has the focus to the nearest one in this direction. */
+  #walk(from, dx, dy) {
+    const at = middle(this.picture.things.get(from));
+    const far = (node) => {
+      const to = middle(this.picture.things.get(node));
+      const [x, y] = [to.x - at.x, to.y - at.y];
+      const along = x * dx + y * dy;
+      return along > 1 ? along + 3 * Math.abs(x * dy - y * dx) : Infinity;
+    };
+    const ways = this.#stops().map((node) => [far(node), node]);
+    const [how, to] = ways.reduce((a, b) => (b[0] < a[0] ? b : a), [Infinity]);
+    if (how < Infinity) this.#stopAt(to).focus();
+  }
+
+  /** What of the picture keys can reach. */
+  #stops() {
+    return [...this.picture.things].filter(([, { label }]) => label).map(([node]) => node);
+  }
+
+  #stopAt(node) {
+    for (const each of this.#stops()) each.setAttribute("tabindex", each === node ? 0 : -1);
+    this.at = node && this.picture.things.get(node).k;
+    return node;
+  }
+
+  #point({ clientX, clientY, detail, target }) {
+    const { swiped } = this;
+    this.swiped = false;
+    if (swiped) return undefined;
+    if (detail === 0 && this.picture.things.has(target))
+      return this.#do(this.picture.things.get(target)); // by a reader's key
+    const at = this.svg.getBoundingClientRect();
+    const [x, y] = [clientX - at.left, clientY - at.top];
+    const away = (thing) =>
+      Math.hypot(
+        ...[
+          [x, thing.x, thing.w],
+          [y, thing.y, thing.h],
+        ].map(([p, from, size]) => Math.max(from - p, 0, p - from - size)),
+      );
+    const all = [...this.picture.things.values()].map((thing) => ({
+      thing,
+      far: away(thing) + (thing.label ? 0 : 12),
+    }));
+    const near = all.filter(({ far }) => far <= NEAR).sort((a, b) => a.far - b.far)[0];
+    if (!near) return this.asked.close();
+    const { thing } = near;
+    return this.#do(
+      thing,
+      Math.floor(Math.min(0.999, Math.max(0, (x - thing.x) / thing.w)) * (thing.does.count ?? 1)),
+    );
+  }
+
+  #do(thing, cell = 0) {
+    const { row, cut, address } = thing.does;
+    if (row !== undefined) this.#choose(row);
+    else if (cut !== undefined) this.#cut(cut);
+    else this.asked.open(address.cut ? this.told.cut : this.trace, thing, cell);
+  }
+
+  #close() {
+    const k = this.asked.k;
+    this.asked.close();
+    const node = this.#stops().find((each) => this.picture.things.get(each).k === k);
+    if (node) this.#stopAt(node).focus();
+  }
+
+  /** A number is asked, or none any more. */
+  #answer() {
+    this.section.classList.toggle("asks", !this.asked.element.hidden);
+    this.draw();
+  }
+
+  /** Another word is followed, or another round. */
+  #choose(value) {
+    this.chosen[STEPS[this.step].who] = value;
+    this.cuts = [];
+    this.show();
+  }
+
+  #cut(s) {
+    this.cuts = this.cuts.includes(s)
+      ? this.cuts.filter((each) => each !== s)
+      : [...this.cuts, s].sort((a, b) => a - b);
+    this.show();
+  }
+
+  /** Shows a sentence; returns why it cannot. */
+  take(words) {
+    const trace = watch(this.model, words);
+    if (!trace.ended) return "The model finds no end to this one; please take another.";
+    this.trace = trace;
+    this.facts = factsOf(trace);
+    this.chosen = {};
+    this.opener.replaceChildren(
+      make("i", { lang: "en" }, words.join(" ")),
+      make("span", { "aria-hidden": "true" }, " ▾"),
+      make("span", { class: "heard" }, ", another sentence"),
+    );
+    this.go(0);
+    return undefined;
+  }
+
+  go(step) {
+    this.at = undefined;
+    this.step = Math.min(STEPS.length - 1, Math.max(0, step));
+    this.cuts = [];
+    this.show();
+  }
+
+  show() {
+    this.asked.close();
+    const step = STEPS[this.step];
+    this.told = toldAt(this.facts, step, this);
+    const { trace, told } = this;
+    const name = typeof step.name === "string" ? step.name : step.name(told);
+    const count = `${this.step + 1} / ${STEPS.length}`;
+    const last = this.step === STEPS.length - 1;
+    this.name.textContent = name;
+    this.says.replaceChildren(...step.says(told).map(written));
+    this.heard.textContent = ` ${step.seen(told)}.`;
+    this.count.textContent = count;
+    this.scrubber.value = this.step + 1;
+    this.scrubber.setAttribute("aria-valuetext", `${this.step + 1} of ${STEPS.length}: ${name}`);
+    this.scrubber.style.setProperty("--at", this.step / (STEPS.length - 1));
+    this.back.disabled = this.step === 0;
+    this.next.replaceChildren(
+      make("span", { class: "long" }, last ? "Again " : "Next "),
+      last ? "↺" : "→",
+    );
+    this.next.setAttribute("aria-label", last ? "Again, from the first step" : "Next");
+    const options =
+      {
+        words: told.words,
+        rounds: trace.rounds.map(({ written }, r) => `${r + 1}: ${written.word}`),
+      }[step.who] ?? [];
+    this.choice.hidden = !step.who;
+    this.label.textContent = step.label ?? "";
+    this.who.replaceChildren(...options.map((words, value) => make("option", { value }, words)));
+    this.who.value = step.who === "rounds" ? told.at : told.asks;
+    this.draw();
+  }
+
+  draw() {
+    const { clientWidth: w, clientHeight: h } = this.svg;
+    if (!w || !h) return;
+    this.svg.setAttribute("viewBox", `0 0 ${w} ${h}`);
+    const step = STEPS[this.step];
+    const upright = w >= 900;
+    const M = upright
+      ? { x: 4, y: 4, w: Math.min(320, 0.28 * w), h: h - 8 }
+      : { x: 4, y: 2, w: w - 8, h: 100 };
+    const S = upright
+      ? { x: M.w + 40, y: 2, w: w - M.w - 42, h: h - 4 }
+      : { x: 1, y: 116, w: w - 2, h: h - 117 };
+    const { things, boxes } = this.#map(step, { M, upright });
+    const scene = new Scene(this.told, { S, measure });
+    step.draw(scene);
+    const panel = { k: "panel", t: "rect", cls: "panel", ...S, r: 10 };
+    const lens = {
+      k: "lens",
+      t: "path",
+      cls: "panel",
+      layer: "back",
+      p: lensFrom(boxes[step.lens], S, upright),
+      b: 0,
+    };
+    const focused = this.picture.things.get(document.activeElement);
+    this.picture.show([panel, lens, ...things, ...scene.things, ...this.#outline(scene.things)]);
+    const stops = this.#stops();
+    const at = stops.find((node) => this.picture.things.get(node).k === this.at);
+    this.#stopAt(at ?? stops[0]);
+    const what = stops.length ? ", whose numbers say where they come from" : "";
+    this.svg.setAttribute("aria-label", `The picture${what}`);
+    if (focused && !this.picture.things.has(document.activeElement)) (at ?? this.next).focus();
+  }
+
+  #map({ round, lit, done, lens }, { M, upright }) {
+    const { trace, at, words } = this.told;
+    const r = { at, all: trace.rounds.length - 1 }[round] ?? round;
+    const french =
+      r === undefined ? [] : trace.rounds.slice(0, r + 1).map(({ input }) => input.word);
+    const shows = lit.includes("next") || lit.includes("scores");
+    const next = shows ? (this.told.cut ?? trace).rounds[r].written.word : "";
+    return drawMap({
+      M,
+      upright,
+      lit,
+      done,
+      lens,
+      measure,
+      english: words.slice(0, -1),
+      french,
+      next,
+    });
+  }
+
+  /** Around the number that is asked. */
+  #outline(things) {
+    const { k, cell, count } = this.asked;
+    const thing = k && things.find((each) => each.t === "press" && each.k === k);
+    if (!thing) return [];
+    const w = thing.w / count;
+    const wide = Math.max(w, 5);
+    return [
+      {
+        k: "asked",
+        t: "rect",
+        cls: "outline",
+        layer: "text",
+        x: thing.x + (cell + 0.5) * w - wide / 2,
+        y: thing.y - 1.5,
+        w: wide,
+        h: thing.h + 3,
+        r: 2,
+      },
+    ];
+  }
+}
+
+const middle = ({ x, y, w, h }) => ({ x: x + w / 2, y: y + h / 2 });
+const written = (part) =>
+  typeof part === "string"
+    ? part
+    : make(part.mark, part.lang ? { lang: part.lang } : {}, part.word);
+
+/** From the lit part of the map to the stage, which shows it made large. */
+function lensFrom({ x, y, w, h }, S, upright) {
+  const points = upright
+    ? [x + w, y, S.x + 1, S.y + 12, S.x + 1, S.y + S.h - 12, x + w, y + h]
+    : [x, y + h, S.x + 12, S.y + 1, S.x + S.w - 12, S.y + 1, x + w, y + h];
+  return `M${points.map((each) => Math.round(each * 10) / 10).join(" ")}Z`;
+}
+
+async function start(host) {
+  host.film = new Film(host, await load());
+}
+
+for (const host of document.querySelectorAll(".book-film"))
+  start(host).catch((error) => {
+    host.append(
+      make(
+        "p",
+        {},
+        `The film could not be fetched (${error.message}); load the page again to try anew.`,
+      ),
+    );
+    throw error;
+  });

@@ -1,0 +1,500 @@
+// The steps: what lights up on the map, and what is said. Words come from the sentence and numbers
+// from the model, so each text is made when it is shown, and holds for any sentence.
+//
+// A text is a list of parts: what is said as it is, or { mark, word }, a word in italics (`lang` is its
+// language), in bold (a term) or as a mark of the model's.
+
+import { shown } from "../elements.js";
+import { order } from "../numbers.js";
+import { average, looks, meet } from "./acts/looks.js";
+import { alone, memory } from "./acts/encoder.js";
+import { across, crossing, goesIn, lookOf, scores } from "./acts/decoder.js";
+import { end, training, why } from "./acts/end.js";
+import { numbers, places, rows } from "./acts/words.js";
+import { chance, share, two } from "./scene.js";
+
+const special = (word) => /^<.*>$/.test(word);
+const cited = (lang) => (word) =>
+  special(word) ? { mark: "code", word } : { mark: "i", lang, word };
+const en = cited("en");
+const fr = cited("fr");
+const term = (word) => ({ mark: "b", word });
+const COUNTED = "no one two three four five six seven eight nine ten eleven twelve".split(" ");
+const counted = (n) => COUNTED[n] ?? String(n);
+const listed = (items) =>
+  items.flatMap((item, i) => (i ? [i < items.length - 1 ? ", " : " and ", item] : [item]));
+const few = (row) => `${Array.from(row.slice(0, 3), two).join(", ")} …`;
+const looking = (who, weights, whom) =>
+  `${who} looks at ${Array.from(weights, (w, s) => `${whom[s]} ${share(w)}`).join(", ")}`;
+const likely = ({ top, probabilities }, name, count = 3) =>
+  top
+    .slice(0, count)
+    .map((id) => `${name(id)} ${chance(probabilities[id])}`)
+    .join(", ");
+const best = (weights) => order(weights)[0];
+
+/** Whom a round looks at most, and how much. */
+function most(trace, r) {
+  const weights = lookOf(trace.rounds[r]);
+  const s = best(weights);
+  return { s, share: share(weights[s]) };
+}
+
+const ENCODER = ["src", "emb", "pos", "sa1", "ff1", "sa2", "ff2"];
+const READ = [...ENCODER, "memory"];
+const FOOT = ["tgt", "temb", "tpos"];
+const BEFORE = ["ma1", "ca1", "tff1", "ma2"];
+const STACK = [...BEFORE, "ca2", "tff2"];
+
+/**
+ * Each is { name, draw, lens, lit, done, who, label, round, says, seen }: `draw` is its scene, `lens`
+ * the part that it shows, `who` what can be chosen ("words" or "rounds") under the words `label`,
+ * `round` how many French words have gone in, "at" for the chosen one; `seen` says the picture in words.
+ */
+export const STEPS = [
+  {
+    ...{ name: "Words become numbers", draw: numbers, lens: "src", lit: ["src"], done: [] },
+    ...{ who: "words", label: "Follow" },
+    says: ({ words, ids, asks, entries }) => [
+      "A computer can only calculate, so each word is replaced by its number in the model’s list. ",
+      ...[en(words[asks]), ` is number ${ids[asks]} of ${entries.length}. The mark `],
+      ...[{ mark: "code", word: "<eos>" }, " says where the sentence ends."],
+    ],
+    seen: ({ words, ids }) => words.map((word, t) => `${word} is number ${ids[t]}`).join(", "),
+  },
+  {
+    ...{
+      name: "Numbers become rows of numbers",
+      draw: rows,
+      lens: "emb",
+      lit: ["emb"],
+      done: ["src"],
+    },
+    ...{ who: "words", label: "Follow" },
+    says: ({ width, words, asks }) => [
+      `Each number picks a row of ${width} numbers out of a table, the word’s `,
+      ...[
+        term("embedding"),
+        ". Faint is low and strong is high. Nobody wrote these numbers down. ",
+      ],
+      ...["Training found what the row of ", en(words[asks]), " should be."],
+    ],
+    seen: ({ words, asks, trace }) =>
+      `The row of ${words[asks]} begins with ${few(trace.embedded[asks])}`,
+  },
+  {
+    ...{
+      name: "Where each word stands",
+      draw: places,
+      lens: "pos",
+      lit: ["pos"],
+      done: ["src", "emb"],
+    },
+    ...{ who: "words", label: "Follow" },
+    says: () => [
+      ...[
+        "So far ",
+        en("the dog sees the cat"),
+        " and ",
+        en("the cat sees the dog"),
+        " have the same rows, but ",
+      ],
+      "they don’t mean the same. So to each row another one is added, number by number, which belongs to its place alone.",
+    ],
+    seen({ words, asks, trace }) {
+      const [a, b, c] = [trace.embedded, trace.positions, trace.encoder[0].attention.x].map((all) =>
+        two(all[asks][0]),
+      );
+      return `The first number of ${words[asks]}: ${a} for the word plus ${b} for its place is ${c}`;
+    },
+  },
+  {
+    ...{
+      name: "One question meets one key",
+      draw: meet,
+      lens: "sa1",
+      lit: ["sa1"],
+      done: ["src", "emb", "pos"],
+    },
+    ...{ who: "words", label: "Who asks" },
+    says({ words, asks, weights, look }) {
+      const met = best(weights);
+      const whose = met === asks ? "its own" : "the key of";
+      return [
+        ...[
+          "Each word makes two short rows, a question, its ",
+          term("query"),
+          ", and a ",
+          term("key"),
+          " for the questions of others. ",
+        ],
+        ...[
+          "The query of ",
+          en(words[asks]),
+          " times ",
+          ...(met === asks ? [`${whose} key`] : [`${whose} `, en(words[met])]),
+        ],
+        ...[
+          `, summed and divided by ${Math.sqrt(look.queries[0].length)}, is a score, and `,
+          term("softmax"),
+          " turns its scores into shares.",
+        ],
+      ];
+    },
+    seen: ({ words, asks, look, weights }) =>
+      `${words[asks]} asks: ${words.map((word, s) => `${word} scores ${two(look.scores[asks][s])}, which is ${share(weights[s])}`).join(", ")}`,
+  },
+  {
+    ...{
+      name: "Who looks at whom",
+      draw: looks,
+      lens: "sa1",
+      lit: ["sa1"],
+      done: ["src", "emb", "pos"],
+    },
+    ...{ who: "words", label: "Who asks" },
+    says({ words, asks, weights, heads }) {
+      const s = best(weights);
+      return [
+        ...[
+          "This is ",
+          term("attention"),
+          ". Every query meets every key, and the shares say how much a word looks at whom. ",
+        ],
+        ...[
+          "Here ",
+          en(words[asks]),
+          " looks most at ",
+          s === asks ? "itself" : en(words[s]),
+          ` (${share(weights[s])}). `,
+        ],
+        ...[
+          `This is one of ${counted(heads)} `,
+          term("heads"),
+          ", which look at the same time, each in its own way.",
+        ],
+      ];
+    },
+    seen: ({ words, asks, weights }) => looking(words[asks], weights, words),
+  },
+  {
+    ...{
+      name: "… and takes home an average",
+      draw: average,
+      lens: "sa1",
+      lit: ["sa1"],
+      done: ["src", "emb", "pos"],
+    },
+    ...{ who: "words", label: "Who asks" },
+    says({ words, asks, weights }) {
+      const s = best(weights);
+      return [
+        ...[
+          "Each word also has something to offer, its ",
+          term("value"),
+          ", and ",
+          en(words[asks]),
+          " takes home an average of all values. ",
+        ],
+        ...[
+          "The larger a share, the higher its row is drawn and the more it counts, most of all ",
+          s === asks ? "its own" : "",
+        ],
+        ...[...(s === asks ? [] : ["that of ", en(words[s])]), "."],
+      ];
+    },
+    seen: ({ words, asks, weights, look }) =>
+      `The first number that ${words[asks]} takes home: ${Array.from(weights, (w, s) => `${two(w)} times ${two(look.values[s][0])}`).join(" plus ")} is about ${two(look.taken[asks][0])}`,
+  },
+  {
+    ...{
+      name: "Each row by itself",
+      draw: alone,
+      lens: "ff1",
+      lit: ["ff1"],
+      done: ["src", "emb", "pos", "sa1"],
+    },
+    ...{ who: "words", label: "Follow", busy: true },
+    says: ({ width, inner, alive, asks, words }) => [
+      "What the heads found is added to each row. But an average only mixes. For something new, each row goes alone through a small network. ",
+      ...[
+        `${width} numbers make ${inner}, those below zero become zero (`,
+        en(words[asks]),
+        ` keeps ${alive[asks]}), and from these come ${width} that are added.`,
+      ],
+    ],
+    seen: ({ words, alive, inner }) =>
+      `Of ${inner} numbers in the middle stay above zero: ${words.map((word, t) => `${word} ${alive[t]}`).join(", ")}`,
+  },
+  {
+    ...{
+      name: "Layer upon layer",
+      draw: memory,
+      lens: "ff2",
+      lit: ["sa2", "ff2", "memory"],
+      done: ["src", "emb", "pos", "sa1", "ff1"],
+    },
+    ...{ who: "words", label: "Follow" },
+    says: ({ words, asks }) => [
+      "A second layer does the same again, with its own numbers, and its rows know of each other already. The result is the ",
+      ...[
+        term("memory"),
+        ", a row for each English word. The lines show whom ",
+        en(words[asks]),
+        " has heard of, and from whom those had heard.",
+      ],
+    ],
+    seen: ({ words, asks, trace }) => {
+      const heads = trace.encoder[1].attention.heads;
+      const mean = heads[0].weights[asks].map(
+        (_, s) => heads.reduce((sum, { weights }) => sum + weights[asks][s], 0) / heads.length,
+      );
+      return `In the second layer, ${looking(words[asks], mean, words)}`;
+    },
+  },
+  {
+    ...{
+      name: "The decoder begins",
+      draw: across,
+      lens: "ca2",
+      lit: ["ca2", "memory", ...FOOT],
+      done: [...READ, ...BEFORE],
+      round: 0,
+    },
+    says({ trace, words }) {
+      const { s, share } = most(trace, 0);
+      const heads = trace.rounds[0].layers[0].cross.heads.length;
+      return [
+        ...[
+          "Now the ",
+          term("decoder"),
+          " writes French. Nothing is written yet, so a mark goes in, ",
+          fr("<bos>"),
+          ". ",
+        ],
+        ...[
+          "It asks the memory (",
+          term("cross-attention"),
+          `), and its ${counted(heads)} heads look most at `,
+          en(words[s]),
+        ],
+        ` (${share} on average). The averages that they bring home are added to its row.`,
+      ];
+    },
+    seen: ({ trace, words }) => looking("<bos>", lookOf(trace.rounds[0]), words),
+  },
+  {
+    ...{
+      name: "The word goes in at the bottom",
+      draw: goesIn,
+      lens: "ma1",
+      lit: ["loop", "tgt", "ma1"],
+      done: READ,
+      round: 1,
+    },
+    says: ({ trace }) =>
+      trace.rounds.length < 2
+        ? [
+            "The first thing that is written is ",
+            fr("<eos>"),
+            ", the end, so no French word goes in.",
+          ]
+        : [
+            ...[
+              "The first word is ",
+              fr(trace.rounds[0].written.word),
+              ". It goes in at the bottom behind ",
+              fr("<bos>"),
+              ", and the next round begins. ",
+            ],
+            ...[
+              "It looks at the French words so far, itself included. Later ones are ",
+              term("masked"),
+              ", for while it writes they don’t exist.",
+            ],
+          ],
+    seen({ trace }) {
+      const round = trace.rounds[Math.min(1, trace.rounds.length - 1)];
+      const inputs = trace.rounds.map(({ input }) => input.word);
+      return looking(round.input.word, lookOf(round, "self", 0), inputs);
+    },
+  },
+  {
+    ...{
+      draw: crossing,
+      lens: "ca2",
+      lit: ["ca2", "memory"],
+      done: [...READ, ...FOOT, ...BEFORE],
+      round: "at",
+      who: "rounds",
+      label: "Round",
+    },
+    name: ({ crosses }) => (crosses ? "Where the lines cross" : "On through the sentence"),
+    says({ trace, at, words, crosses }) {
+      const { s, share } = most(trace, at);
+      const { input, written } = trace.rounds[at];
+      const here = [
+        `Round ${at + 1}. `,
+        fr(input.word),
+        " asks what comes next and looks most at ",
+        en(words[s]),
+        ` (${share})`,
+      ];
+      const writes = ["The model writes ", fr(written.word)];
+      if (!crosses)
+        return [
+          ...here,
+          ". ",
+          ...writes,
+          ...(input.word === "<bos>"
+            ? [", its first word."]
+            : special(written.word)
+              ? [", and that is the end."]
+              : [". No crossing here, for the line starts where the last one did, or further on."]),
+        ];
+      const before = most(trace, at - 1).s;
+      return [
+        ...here,
+        ", which comes before ",
+        en(words[before]),
+        " in English. ",
+        ...writes,
+        ", so the lines cross. Nobody told it this rule. It was in the examples.",
+      ];
+    },
+    seen: ({ trace, at, words }) =>
+      `${looking(trace.rounds[at].input.word, lookOf(trace.rounds[at]), words)}; ${trace.rounds[at].written.word} is written`,
+  },
+  {
+    ...{
+      name: "A score for every French word",
+      draw: scores,
+      lens: "scores",
+      lit: ["scores", "next"],
+      done: [...READ, ...FOOT, ...STACK],
+      round: "at",
+      who: "rounds",
+      label: "Round",
+    },
+    says({ trace, at, name }) {
+      const { input, logits, top, probabilities } = trace.rounds[at];
+      return [
+        ...[
+          "The row of ",
+          fr(input.word),
+          ` meets a column of numbers for each of the ${logits.length} entries of the French list, and each gets a score. `,
+        ],
+        ...["To ", term("softmax"), ", one point more is 2.7 times as much. The most probable is "],
+        ...[fr(name(top[0])), ` (${chance(probabilities[top[0]])}), and it is written.`],
+      ];
+    },
+    seen: ({ trace, at, name }) => `The most probable words: ${likely(trace.rounds[at], name, 5)}`,
+  },
+  {
+    ...{
+      name: "Until the end",
+      draw: end,
+      lens: "ca2",
+      lit: ["ca2", "memory", "next"],
+      done: [...READ, ...FOOT, ...STACK, "scores"],
+      round: "all",
+    },
+    says: ({ trace, strange }) => [
+      ...[
+        "So it goes on, one word a round, until the mark ",
+        fr("<eos>"),
+        " is the most probable, which ends the sentence. ",
+      ],
+      ...[
+        trace.rounds.length === 1
+          ? "This was after the first round, so nothing is written."
+          : `After ${counted(trace.rounds.length)} rounds it reads `,
+      ],
+      ...(trace.rounds.length === 1 ? [] : [fr(trace.text), "."]),
+      ...(strange
+        ? [" The model has learned from no sentence like yours, so it may be nonsense."]
+        : []),
+    ],
+    seen: ({ trace, words }) =>
+      trace.rounds
+        .map(({ written }, r) => `${written.word}, with a look at ${words[most(trace, r).s]}`)
+        .join("; "),
+  },
+  {
+    ...{
+      name: "What training does otherwise",
+      draw: training,
+      lens: "scores",
+      lit: [...FOOT, ...STACK, "scores"],
+      done: READ,
+      round: "all",
+    },
+    says: ({ known }) => [
+      [
+        "In training the right translation",
+        known ? "" : " (here: what it wrote)",
+        " goes in whole, and all places guess at once. ",
+      ].join(""),
+      ...[
+        "Without the ",
+        term("mask"),
+        " each could copy the answer. The ",
+        term("loss"),
+        " says how much the right words surprise it. Training turns its numbers, bit by bit, to make that small.",
+      ],
+    ],
+    seen: ({ trace, before }) =>
+      `${trace.rounds.map(({ written, probabilities }, r) => `${written.word}: ${chance(before[r])} before training, ${chance(probabilities[written.id])} after it`).join("; ")}; loss now ${shown(trace.loss, 3)}`,
+  },
+  {
+    ...{
+      name: "Why this word?",
+      draw: why,
+      lens: "ca2",
+      lit: ["ca2", "scores", "next"],
+      done: [...READ, ...FOOT, ...BEFORE, "tff2"],
+      round: "at",
+      who: "rounds",
+      label: "Round",
+    },
+    says({ trace, at, words, cuts, cut, name }) {
+      const { input, written } = trace.rounds[at];
+      if (!cut)
+        return [
+          ...[
+            "Take a look away and see. Press × on a line, and ",
+            fr(input.word),
+            " can’t look at that word in this round, in either layer, with any head. ",
+          ],
+          ...["The model runs again, and ", fr(written.word), " falls or stays."],
+        ];
+      const now = cut.rounds[at];
+      const p = chance(now.probabilities[now.top[0]]);
+      const without =
+        cuts.length > 3
+          ? [`Without ${counted(cuts.length)} of its looks, `]
+          : ["Without its look at ", ...listed(cuts.map((s) => en(words[s]))), ", "];
+      if (now.written.id === written.id)
+        return [
+          ...without,
+          fr(input.word),
+          " still brings ",
+          fr(name(now.top[0])),
+          ` (${p}). So this word doesn’t hang on ${cuts.length > 1 ? "them" : "it"}.`,
+        ];
+      const then = cut.text && cut.ended ? [" The sentence becomes ", fr(cut.text), "."] : [];
+      return [
+        ...without,
+        fr(written.word),
+        " falls. The most probable word is now ",
+        fr(name(now.top[0])),
+        ` (${p}).`,
+        ...then,
+      ];
+    },
+    seen({ trace, at, cut, name }) {
+      const before = `With all looks: ${likely(trace.rounds[at], name)}`;
+      return cut ? `${before}. Without: ${likely(cut.rounds[at], name)}` : before;
+    },
+  },
+];
