@@ -42,7 +42,7 @@ ARTICLE = "//article[contains(concat(' ', @class, ' '), ' bd-article ')]"
 # Not prose: code, what it prints and draws, and what only helps to find one's way.
 NOT_SEARCHED = (
     *("h1", "h2", "h3", "h4", "script", "style", "section", "nav", "svg", "img", "summary"),
-    *(".headerlink", ".cell_input", ".output", ".book-folded", ".book-head", ".py", ".glossary"),
+    *(".headerlink", ".cell_input", ".output", ".book-head", ".py", ".glossary"),
 )
 # What a formula's parts are called where it is one line of text, before which of its children.
 IN_A_LINE = {"msqrt": "√", "msub": " _", "msup": " ^", "msubsup": " _^", "mfrac": " /"}
