@@ -191,6 +191,11 @@ def test_who_needs_more_pages_than_there_are_is_refused(model, server):
         server.serve([server.Request([5] * 40)], engine, slots=2)
 
 
+def test_a_request_without_a_word_is_refused(server):
+    with pytest.raises(ValueError, match=r"prompt must hold a word, got \[\]"):
+        server.Request([])
+
+
 def test_pages_that_are_mixed_up_change_words(model, server):
     pages = server.Pages(40, 16)
     right = pages.places
