@@ -14,7 +14,8 @@ PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Film
 <link rel="stylesheet" href="film/film.css"><style>
 @font-face { font-family: Serif; src: url("serif.woff2") }
 body { font-family: Serif; margin: 0 }</style></head><body>
-<div class="book-film"></div><script type="module" src="film/film.js"></script></body></html>"""
+<div class="book-film"><p>A list of steps.</p></div>
+<script type="module" src="film/film.js"></script></body></html>"""
 FONT = SITE.parent / "static" / "fonts" / "serif.woff2"
 SCREENS = [(1280, 800), (1024, 768), (390, 844), (320, 760)]
 SENTENCES = [
@@ -275,3 +276,12 @@ def test_a_sentence_of_ones_own(page):
     assert page.locator(".film dialog[open]").count() == 0
     assert "is number 183 of 210" in says(page)
     assert page.get_by_label("Follow").locator("option").all_inner_texts()[1] == "old"
+
+
+def test_without_its_weights_the_words_below_stay(browser, site):
+    page = browser.new_page()
+    page.route("**/weights.safetensors", lambda route: route.abort())
+    page.goto(site)
+    page.get_by_text("The film could not be fetched").wait_for()
+    assert page.locator(".book-film[data-stopped]").get_by_text("A list of steps.").count() == 1
+    page.close()

@@ -393,5 +393,6 @@ for (const host of document.querySelectorAll(".book-film"))
         `The film could not be fetched (${error.message}); load the page again to try anew.`,
       ),
     );
+    host.dataset.stopped = ""; // no room is kept for what does not come
     throw error;
   });
