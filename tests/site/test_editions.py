@@ -67,7 +67,8 @@ def tick(text, place="", kind="holds"):
 MATHML = "http://www.w3.org/1998/Math/MathML"
 INLINE = f'<math xmlns="{MATHML}"><mi>x</mi><mspace width="1em"/><mo>&lt;</mo><mn>2</mn></math>'
 DISPLAY = f'<math xmlns="{MATHML}" display="block"><mfrac><mn>1</mn><mi>x</mi></mfrac></math>'
-RUN = "→ From here on this page runs with the solution's, because none is written.\n9 words"
+RUN = """<span></span><span class="line">→ From here on this page runs with yours
+</span>9 words"""
 TURN = "<span># @title Solution: your turn</span>\nmine()"
 ONE = f"""
 <section id="sec-1.1"><h2>1.1 Sums</h2>{WORDS}

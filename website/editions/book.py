@@ -108,7 +108,8 @@ def places(pages: list[Page]) -> tuple[Places, Places, Places]:
                 cited[place].append((page, element))
                 name = known.get(place)
             elif element.tag == "div":
-                code = element.text_content() if element.get("class") == "cell_input" else ""
+                is_code = "cell_input" in element.get("class", "").split()
+                code = element.text_content() if is_code else ""
                 for name in DEFINED.findall(code):
                     defined[name].append((page, element))
                 continue

@@ -25,9 +25,8 @@ from lxml.html import HtmlElement
 RAW_TEX = re.compile(r"\$\$|\\[(\[]|\\(?:frac|sqrt|text|mathbf|operatorname|begin)\b")
 FEWEST_WORDS = 60  # on a page; one with fewer is no page of this book
 FEW_LINES = 10  # of code, which stay on one page
-BLANK = re.compile("\n{3,}")
 FOR_THE_SITE = re.compile(r"appendix/(api|ledger)")
-OF_A_SCREEN = ("book-waits", "book-screen", "book-editions", "book-letters")
+OF_A_SCREEN = ("book-waits", "book-screen", "book-editions", "book-letters", "blank")
 
 
 def classed(name: str) -> str:
@@ -119,11 +118,9 @@ def fit_for_paper(page: Page) -> None:
     for element in page.body.xpath(NOT_FOR_PAPER):
         element.drop_tree()
     for pre in list(page.body.iter("pre")):
-        for line in pre.xpath(f".//span[{classed('line')}]"):
+        for line in pre.xpath(f".//span[{classed('line')} or not(node())]"):
             line.drop_tag()
         pre.text = OF_A_RUN.sub("", pre.text or "")
-        for part in pre.iter():
-            part.text, part.tail = (t and BLANK.sub("\n\n", t) for t in (part.text, part.tail))
         if not words(pre):
             pre.drop_tree()
         elif pre.text_content().count("\n") < FEW_LINES:
