@@ -69,7 +69,7 @@ INLINE = f'<math xmlns="{MATHML}"><mi>x</mi><mspace width="1em"/><mo>&lt;</mo><m
 DISPLAY = f'<math xmlns="{MATHML}" display="block"><mfrac><mn>1</mn><mi>x</mi></mfrac></math>'
 RUN = """<span></span><span class="line">→ From here on this page runs with yours
 </span>9 words"""
-TURN = "<span># @title Solution: your turn</span>\nmine()"
+TURN = "<span># @title Solution: your turn</span>\ndef mine_solution():\n    mine()"
 ONE = f"""
 <section id="sec-1.1"><h2>1.1 Sums</h2>{WORDS}
 <p>Let <span class="math">{INLINE}</span>; see
