@@ -270,7 +270,13 @@ def test_a_sentence_of_ones_own(page):
     box = page.get_by_role("combobox", name="Your own")
     box.fill("the zebra sleeps")
     page.get_by_role("button", name="Watch it").click()
-    assert "zebra" in page.locator(".film dialog .note").inner_text()
+    note = page.locator(".film dialog .note")
+    assert "does not know zebra" in note.inner_text()
+    near = note.get_by_role("button")
+    assert near.count() == 3
+    near.first.click()
+    assert page.locator(".film dialog[open]").count() == 0
+    page.get_by_role("button", name="another sentence").click()
     box.fill("the old cow sleeps")
     page.get_by_role("button", name="Watch it").click()
     assert page.locator(".film dialog[open]").count() == 0

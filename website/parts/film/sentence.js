@@ -1,6 +1,7 @@
 // Another sentence: the examples, or one of the words that the model knows.
 
 import { button, make } from "../elements.js";
+import { nearSentences } from "../translator/near.js";
 import { plain, split, Vocabulary } from "../translator/text.js";
 import { WordBox } from "../translator/word_box.js";
 import told from "../translator/words.js";
@@ -30,11 +31,7 @@ export class Sentences {
       `Your own, with the ${vocabulary.ids.size} words that it knows`,
     );
     this.box.input.placeholder = "the old cow …";
-    const examples = told.examples.map((sentence) => {
-      const choice = button(sentence, () => this.#leave(sentence));
-      choice.lang = "en";
-      return choice;
-    });
+    const examples = this.#choices(told.examples);
     const ask = make(
       "div",
       { class: "ask-words" },
@@ -52,19 +49,31 @@ export class Sentences {
       event.preventDefault();
       this.#leave(this.box.text);
     });
-    this.dialog = dialogOf(
-      "Another sentence",
-      make("div", { class: "examples" }, ...examples),
-      form,
-    );
+    this.dialog = dialogOf("Another sentence", examples, form);
   }
 
   #leave(text) {
     this.box.close();
     const words = split(plain(text));
     const why = refusal(words) || this.take(words);
-    if (why) return this.note.replaceChildren(why);
+    if (why) return this.#refuse(why, words);
     return this.dialog.close();
+  }
+
+  /** Why not, and three sentences that it can do. */
+  #refuse(why, words) {
+    const near = nearSentences(words, grammar, 3).filter((each) => !refusal(split(each)));
+    const offered = near.length ? near : told.examples.slice(1, 4);
+    this.note.replaceChildren(`${why} It can do these:`, this.#choices(offered));
+  }
+
+  #choices(sentences) {
+    const choices = sentences.map((sentence) => {
+      const choice = button(sentence, () => this.#leave(sentence));
+      choice.lang = "en";
+      return choice;
+    });
+    return make("span", { class: "examples" }, ...choices);
   }
 }
 
