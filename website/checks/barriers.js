@@ -8,6 +8,7 @@
 async (script) => {
   if (!window.axe) new Function(script).call(window);
   window.scrollTo(0, 0); // nothing under the header that stays
+  document.querySelector(".bd-sidebar-primary")?.scrollTo(0, 0); // nor under its search button
 
   const numbers = new Map(); // of the kinds of backgrounds
   const grounds = new Map(); // of the elements

@@ -25,6 +25,7 @@ from pygments.token import (
     Text,
     Whitespace,
 )
+from sphinx.addnodes import desc_parameterlist
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.highlighting import PygmentsBridge
@@ -43,6 +44,7 @@ SAME = {
     Number.Float: Number.Integer,
 }
 TAG = re.compile("<[^>]*>")
+LIST = re.compile("(?<=<)d[ld]\\b|(?<=</)d[ld]\\b")
 SHORT = 32  # letters of a line of code that fit on a phone of 320 px
 
 
@@ -133,6 +135,16 @@ def visit_entry(translator: HTML5Translator, node: nodes.entry) -> None:
     type(translator).visit_entry(translator, node)
 
 
+def depart_parameters(translator: HTML5Translator, node: desc_parameterlist) -> None:
+    """Parameters on lines of their own are a list: Sphinx's ``<dl>`` has no ``<dt>``."""
+    type(translator).depart_desc_parameterlist(translator, node)
+    if node.get("multi_line_parameter_list"):
+        body = translator.body
+        start = max(i for i, piece in enumerate(body) if piece.startswith("<dl"))
+        names = {"dl": "ul", "dd": "li"}
+        body[start:] = [LIST.sub(lambda tag: names[tag[0]], piece) for piece in body[start:]]
+
+
 def leave_out(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
     """Without MyST-NB's style sheet: what a cell looks like is said in ``static/cells.css``."""
     context["css_files"] = [
@@ -147,5 +159,7 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_node(nodes.image, override=True, html=(visit_image, lambda *_: None))
     app.add_node(nodes.citation, override=True, html=(visit_citation, None))
     app.add_node(nodes.entry, override=True, html=(visit_entry, None))
+    parameters = HTML5Translator.visit_desc_parameterlist, depart_parameters
+    app.add_node(desc_parameterlist, override=True, html=parameters)
     app.connect("html-page-context", leave_out, priority=900)  # after the theme has put it in
     return {"parallel_read_safe": True, "parallel_write_safe": True}
