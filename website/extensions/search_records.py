@@ -15,11 +15,13 @@ from lxml.html import HtmlElement
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
+from website.extensions.page_parts import is_site
+
 FILE = "_static/search_records.js"
 SEARCHED = "intro.html", "chapters/*.html", "appendix/*.html"
 NOT_A_TEXT = "appendix/ledger.html"  # a table of claims, with fields of its own to search them
-# Sphinx's own index and search, which know pages only.
-SPHINX_S = "searchindex.js", "_static/searchtools.js", "_static/language_data.js"
+# Of Sphinx's own search, which knows pages only.
+SPHINX_S = "searchtools.js", "language_data.js"
 # What learners call a place, in other words than the book has there.
 BAD = "chapters/the_text_is_bad.html"
 ALSO = {
@@ -137,9 +139,17 @@ def write_search(app: Sphinx, exception: Exception | None) -> None:
         return
     write_records(Path(app.outdir))
     for name in SPHINX_S:
-        (Path(app.outdir) / name).unlink(missing_ok=True)
+        (Path(app.outdir) / "_static" / name).unlink(missing_ok=True)
+
+
+def leave_out(app: Sphinx) -> None:
+    """Without Sphinx's index, which takes long and which a build of changed pages would miss."""
+    if is_site(app.builder):
+        app.builder.search = False
+        app.config.html_additional_pages["search"] = "search.html"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("builder-inited", leave_out)
     app.connect("build-finished", write_search, priority=950)  # once all pages are as they stay
     return {"parallel_read_safe": True, "parallel_write_safe": True}
