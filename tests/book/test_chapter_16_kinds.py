@@ -128,9 +128,9 @@ def test_the_gated_delta_rule_is_qwens():
     }
     ours = page().names().GatedDelta(24, 3)
     # Some words read so little that an eps of 1e-6, theirs, is more than their mean square; and the
-    # norm makes float32's error as much larger.
+    # norm makes float32's error as much larger: of the largest number, it's a few millionths.
     ours.norm.eps = layer.norm.variance_epsilon
-    assert_same(ours, weights, x, y, 1e-5)
+    assert_same(ours, weights, x, y, 1e-5 * y.abs().max().item())
 
 
 OTHERS = {
