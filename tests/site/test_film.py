@@ -581,7 +581,7 @@ def test_what_it_says_is_so_for_every_sentence(tellings):
                 assert above > 0
                 kept = [sum(x > 0 for x in row) for row in first["feedForward"]["hidden"]]
                 assert above == max(kept)
-            if here := found("first round", r"Of its four heads (.*)\. What they"):
+            if here := found("first round", r"Of its four heads (.*)\. All that"):
                 heads = rounds[0]["layers"][1]["cross"]["heads"]
                 assert told_counts(here[1]) == counts([head["weights"] for head in heads], words)
             if here := found("first word", r"The first word is (.+?) \(how it is chosen: step 12"):

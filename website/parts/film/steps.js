@@ -281,16 +281,16 @@ export const STEPS = [
         ...[
           "Now the ",
           term("decoder"),
-          " writes French. Nothing is written yet, so a mark goes in, ",
+          " writes French. Nothing is written yet, so a mark goes in: ",
           fr("<bos>"),
           ". ",
         ],
         ...[
           "In ",
           term("cross-attention"),
-          ` it asks, and the memory’s rows make keys and values. Of its ${counted(heads.length)} heads `,
+          ` it asks; keys and values are made of the memory. Of its ${counted(heads.length)} heads `,
         ],
-        ...[...tally(looks, (s) => words[s]), ". What they bring home is added to its row."],
+        ...[...tally(looks, (s) => words[s]), ". All that is added to its row."],
       ];
     },
     seen: ({ trace, words }) => looking("<bos>", lookOf(trace.rounds[0]), words),
