@@ -1,6 +1,7 @@
 """The film of chapter 0 against PyTorch: its numbers for any sentence, and where they are from."""
 
 import json
+import math
 import random
 import re
 import shutil
@@ -20,12 +21,13 @@ from tests.package.unchecked import unchecked
 from tools.chapters import CHAPTERS
 from transformer.attention import attention_weights
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
+from transformer.data.grammar.lexicon import ADJECTIVES, NOUNS
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
 from transformer.model import Transformer
 from transformer.multihead import record_attention
 from transformer.positional import sinusoidal_encoding
 from transformer_book.experiments.translator import SENTENCES, trained
-from transformer_book.experiments.translator.data import MAX_LEN
+from transformer_book.experiments.translator.data import MAX_LEN, corpus
 from website.extensions.page_parts import PARTS, SITE, copy_part
 
 NODE = shutil.which("node")
@@ -300,8 +302,9 @@ ATTENTION, FEED = ("encoder", "self", "cross"), ("encoder-feed", "decoder-feed")
 WITHIN: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("embedding", "position", "input"), ("source", "target")),
     **dict.fromkeys(("normed", "out", "sum"), (*ATTENTION, *FEED)),
-    **dict.fromkeys(("query", "key", "value", "score", "share", "taken"), ATTENTION),
-    **dict.fromkeys(("memory", "last", "logit", "probability", "loss"), ("",)),
+    **dict.fromkeys(("query", "key", "value", "product", "score", "share", "taken"), ATTENTION),
+    **dict.fromkeys(("id", "memory", "last", "logit", "power", "probability", "loss"), ("",)),
+    "before": ("",),
     "hidden": FEED,
 }
 
@@ -309,9 +312,9 @@ WITHIN: dict[str, tuple[str, ...]] = {
 def address(kind: str, part: str, film: dict[str, Any], draw: random.Random) -> dict[str, Any]:
     """One of this kind by chance, with all fields, though its kind may not ask for some."""
     n_source, n_rounds = len(film["source"]["ids"]), len(film["rounds"])
-    reads = part in ("encoder", "encoder-feed", "source") or kind == "memory"
+    reads = part in ("encoder", "encoder-feed", "source") or kind in ("memory", "id")
     query = draw.randrange(n_source if reads else n_rounds)
-    width = {"hidden": 128} | dict.fromkeys(("query", "key", "value", "taken"), 16)
+    width = {"hidden": 128} | dict.fromkeys(("query", "key", "value", "product", "taken"), 16)
     return {
         **{"of": kind, "part": part, "layer": draw.randrange(2), "head": draw.randrange(4)},
         **{"query": query, "key": draw.randrange(query + 1 if part == "self" else n_source)},
@@ -325,7 +328,10 @@ def cell(film: dict[str, Any], at: dict[str, Any]) -> float:
     reads = part in ("encoder", "encoder-feed")
     alone: dict[str, Callable[[], Any]] = {
         "memory": lambda: film["memory"][query][at["cell"]],
+        "id": lambda: film["source"]["ids"][query],
         "loss": lambda: film["loss"],
+        "before": lambda: film["before"][query],
+        "power": lambda: math.exp(film["rounds"][query]["logits"][at["id"]]),
         "last": lambda: film["rounds"][query]["last"][at["cell"]],
         "logit": lambda: film["rounds"][query]["logits"][at["id"]],
         "probability": lambda: film["rounds"][query]["probabilities"][at["id"]],
@@ -350,6 +356,9 @@ def cell(film: dict[str, Any], at: dict[str, Any]) -> float:
         heads = [head["weights"][query] if reads else head["weights"] for head in record["heads"]]
         return sum(head[key] for head in heads) / 4
     head = record["heads"][at["head"]]
+    if kind == "product":
+        asks = head["queries"][query] if reads else head["query"]
+        return asks[at["cell"]] * head["keys"][key][at["cell"]]
     if kind in ("key", "value"):
         return head[f"{kind}s"][key][at["cell"]]
     names = {"query": "queries" if reads else "query", "score": "scores", "share": "weights"}
@@ -369,10 +378,12 @@ def test_a_number_is_the_sum_of_what_it_is_said_to_come_from(in_node, cuts):
         for _ in range(12)
     ]
     asked += [a | {"head": None} for a in asked if a["of"] == "share"]
+    asked.append({"of": "loss", "before": True})
     given = [{n: v for n, v in a.items() if v is not None} for a in asked]
     [film] = in_node([{"words": SENTENCE, "cuts": cuts, "addresses": given}])["films"]
     for at, origin in zip(asked, film["origins"], strict=True):
-        wanted = cell(film, at)
+        first = -sum(map(math.log, film["before"])) / len(film["before"])
+        wanted = first if "before" in at else cell(film, at)
         told = [term["value"] for term in origin["terms"]]
         size = sum(map(abs, told)) + abs(origin["rest"]["sum"])
         assert origin["value"] == pytest.approx(wanted, rel=1e-5, abs=1e-6 * max(1, size)), at
@@ -429,7 +440,12 @@ const films = asked.map(({ words, cut }, i) => {
     return { ...said, picture, asks, at, cutTo };
   });
   const { model: _, ...whole } = trace;
-  return { trace: whole, steps };
+  const crossing = STEPS.find(({ label, name }) => label === "Round" && typeof name !== "string");
+  const rounds = trace.rounds.map((_, r) => {
+    const told = toldAt(facts, crossing, { chosen: { rounds: r } });
+    return [crossing.name(told), crossing.says(told).map(text).join("")];
+  });
+  return { trace: whole, steps, rounds };
 });
 const idle = new Set("x normed out sum queries query keys values scores taken logits".split(" "));
 const plain = (name, value) => {
@@ -487,9 +503,40 @@ def test_a_number_in_the_picture_is_what_its_origin_comes_to(tellings):
     assert len(kinds) >= 6, "or the numbers of the pictures were not looked at"
 
 
-def looked(heads: list[dict[str, Any]]) -> tuple[int, float]:
-    """Where several heads together look most, and the mean share."""
-    means = torch.tensor([head["weights"] for head in heads]).mean(dim=0)
+COUNTED = [
+    "no",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+]
+BEHIND = {a.english: {f for forms in a.french for f in forms} for a in ADJECTIVES if not a.precedes}
+NOUN_FORMS = {form for noun in NOUNS for form in noun.english}
+
+
+def told_counts(text: str) -> dict[str, int]:
+    """Of "two look most at the and one at cat"."""
+    found = re.findall(r"(\w+) (?:looks? most )?at (\S+?)(?:,| and|$)", text)
+    return {word: COUNTED.index(count) for count, word in found}
+
+
+def counts(rows: list[list[float]], named: list[str]) -> Counter[str]:
+    """How many of these rows of weights have their most where."""
+    return Counter(named[row.index(max(row))] for row in rows)
+
+
+def looked(heads: list[dict[str, Any]], row: int | None = None) -> tuple[int, float]:
+    """Where several heads together look most, and the mean share; of one row, if they have more."""
+    weights = [head["weights"] if row is None else head["weights"][row] for head in heads]
+    means = torch.tensor(weights, dtype=torch.float64).mean(dim=0)
     return int(means.argmax()), means.max().item()
 
 
@@ -499,8 +546,7 @@ def test_what_it_says_is_so_for_every_sentence(tellings):
     for film in tellings:
         trace = film["trace"]
         words, rounds = trace["source"]["words"], trace["rounds"]
-        across = [looked(r["layers"][1]["cross"]["heads"]) for r in rounds]
-        [first, _] = trace["encoder"]
+        [first, _] = layers_read = trace["encoder"]
         for step in film["steps"]:
             asks, at, says = step["asks"], step["at"], step["says"]
 
@@ -516,54 +562,107 @@ def test_what_it_says_is_so_for_every_sentence(tellings):
             if here := found("number", r"(\S+) is number (\d+) of (\d+)\."):
                 ids = trace["source"]["ids"]
                 assert (here[1], int(here[2]), here[3]) == (words[asks], ids[asks], "210")
-            if here := found("head", r"(\S+) looks most at (\S+) \(([^)]*)\)\. This is one of"):
-                row = first["attention"]["heads"][2]["weights"][asks]
-                whom = row.index(max(row))
+            if here := found(
+                "head", r"heads (\S+) looks most at (\S+) \(([^)]*)\)\. Of the others, (.*)\."
+            ):
+                named = [*words[:asks], "itself", *words[asks + 1 :]]
+                rows = [head["weights"][asks] for head in first["attention"]["heads"]]
+                whom = rows[2].index(max(rows[2]))
+                assert (here[1], here[2]) == (words[asks], named[whom])
+                is_so(here[3], rows[2][whom])
+                assert told_counts(here[4]) == counts([*rows[:2], rows[3]], named)
+            if here := found("memory", r"heads, (\S+) looks .* (\S+) in the first .* (\S+) in the"):
+                layers = [looked(layer["attention"]["heads"], asks)[0] for layer in layers_read]
                 assert here[1] == words[asks]
-                assert here[2] == ("itself" if whom == asks else words[whom])
-                is_so(here[3], row[whom])
-            if here := found("hidden", r"\((\S+) keeps (\d+)\)"):
+                assert [here[2], here[3]] == ["itself" if s == asks else words[s] for s in layers]
+            if here := found("hidden", r"\((\S+) keeps (\d+)(, the most, so we follow it)?\)"):
                 above = sum(x > 0 for x in first["feedForward"]["hidden"][asks])
                 assert (here[1], int(here[2])) == (words[asks], above)
                 assert above > 0
-            if here := found("first round", r"look most at (\S+) \(([^)]*?) on average"):
-                assert here[1] == words[across[0][0]]
-                is_so(here[2], across[0][1])
-            if here := found("first word", r"The first word is (.+?)\. It"):
+                kept = [sum(x > 0 for x in row) for row in first["feedForward"]["hidden"]]
+                assert above == max(kept)
+            if here := found("first round", r"Of its four heads (.*)\. All that"):
+                heads = rounds[0]["layers"][1]["cross"]["heads"]
+                assert told_counts(here[1]) == counts([head["weights"] for head in heads], words)
+            if here := found("first word", r"The first word is (.+?) \(how it is chosen: step 12"):
                 assert here[1] == rounds[0]["written"]["word"]
-            if here := found("round", r"^Round (\d+)\. (\S+) asks .* at (\S+) \(([^)]*)\)"):
-                assert (int(here[1]) - 1, here[2]) == (at, rounds[at]["input"]["word"])
-                assert here[3] == words[across[at][0]]
-                is_so(here[4], across[at][1])
-                assert f"The model writes {rounds[at]['written']['word']}" in says
-                if left := found("crosses", r"which comes before (\S+) in English"):
-                    assert left[1] == words[across[at - 1][0]]
-                    assert across[at][0] < across[at - 1][0]
-                else:
-                    assert at == 0 or across[at][0] >= across[at - 1][0]
+                assert film["steps"][11]["name"] == "A score for every French word"
             if here := found("likeliest", r"The most probable is (.+?) \(([^)]*)\), and it is"):
                 assert here[1] == rounds[at]["written"]["word"]
                 is_so(here[2], max(rounds[at]["probabilities"]))
             if here := found("whole", r"After (\S+) rounds? it reads (.*?)\.( |$)"):
-                numbers = "no one two three four five six seven eight nine ten eleven twelve"
                 n = len(rounds)
-                counted = numbers.split()[n] if n <= 12 else str(n)
+                counted = COUNTED[n] if n <= 12 else str(n)
                 assert (here[1], here[2]) == (counted, trace["text"])
-            if here := found("cut", r"^Without its look at (\S+), (\S+) "):
+            if here := found("cut", r"^Without its look at (\S+), (\S+) (falls|stays)"):
                 cut, before = step["cutTo"], rounds[at]["written"]
-                falls = cut["written"]["id"] != before["id"]
-                kind, who = ("falls", before) if falls else ("stays", rounds[at]["input"])
-                assert found(kind, "falls" if falls else "still brings"), says
-                assert here[2] == who["word"]
-                word, share = re.search(r"(\S+) \(([^()]*)\)\.", says).groups()  # type: ignore[union-attr]
-                assert word == cut["written"]["word"]
-                is_so(share, max(cut["probabilities"]))
+                now, was = (p["probabilities"][before["id"]] for p in (cut, rounds[at]))
+                assert here[2] == before["word"]
+                assert (here[3] == "falls") == (cut["written"]["id"] != before["id"])
+                if here := found("in part", r"stays, but falls from (.*) to (.*)\. So it depends"):
+                    assert was - now > 0.05
+                    is_so(here[1], was)
+                    is_so(here[2], now)
+                elif here := found("stays", r"stays \(([^)]*)\)\. So it doesn’t depend"):
+                    assert was - now <= 0.05
+                    is_so(here[1], now)
+                elif here := found("falls", r" falls\. .* now (\S+) \(([^()]*)\)\."):
+                    assert here[1] == cut["written"]["word"]
+                    is_so(here[2], max(cut["probabilities"]))
                 if then := found("becomes", r"The sentence becomes (.*)\.$"):
                     assert then[1] == cut["text"]
     print(f"\n{seen}")
-    everywhere = ("number", "head", "hidden", "first round", "first word", "round", "likeliest")
-    assert [seen[kind] for kind in (*everywhere, "whole", "cut")] == 9 * [len(tellings)]
-    assert min(seen[kind] for kind in ("crosses", "falls", "stays", "becomes")) > 5, seen
+    everywhere = ("number", "head", "memory", "hidden", "first round", "first word")
+    always = [seen[kind] for kind in (*everywhere, "likeliest", "whole", "cut")]
+    assert always == len(always) * [len(tellings)]
+    assert seen["cut"] == seen["falls"] + seen["stays"] + seen["in part"]
+    assert min(seen[kind] for kind in ("falls", "stays", "becomes")) > 5, seen
+    assert seen["in part"] > 1
+    longest = max((step["says"] for film in tellings for step in film["steps"]), key=len)
+    assert len(longest) <= 260, longest
+
+
+def test_each_round_says_where_its_line_goes(tellings):
+    """That lines cross by a rule is said only where an adjective is written behind its noun."""
+    seen: Counter[str] = Counter()
+    for film in tellings:
+        words, rounds = film["trace"]["source"]["words"], film["trace"]["rounds"]
+        across = [looked(r["layers"][1]["cross"]["heads"]) for r in rounds]
+        for at, (name, says) in enumerate(film["rounds"]):
+            (s, most), written = across[at], rounds[at]["written"]["word"]
+            here = re.search(r"^Round (\d+)\. (\S+) asks what .*? at (\S+) \(([^)]*)\)", says)
+            assert here
+            assert (int(here[1]) - 1, here[2]) == (at, rounds[at]["input"]["word"])
+            low, high = amount(here[4]) or (2, 2)
+            assert here[3] == words[s]
+            assert low - 1e-6 <= most <= high + 1e-6, says
+            assert f"The model writes {written}" in says
+            before = across[at - 1][0] if at else 0
+            goes_back = s < before and written != "<eos>"
+            assert ("the one of the round before starts at" in says or "rule" in says) == goes_back
+            assert ("No crossing here" in says) <= (s >= before)
+            assert ("rule" in says) == (name == "Where the lines cross")
+            seen[name] += 1
+            if "rule" in says:
+                assert f"which comes before {words[before]} in English" in says
+                assert written in BEHIND.get(words[s], ()), says
+                assert words[before] in NOUN_FORMS
+                assert set(words[s + 1 : before]) <= {a.english for a in ADJECTIVES}
+            elif goes_back:
+                assert says.endswith(f"starts at {words[before]}.")
+    assert min(seen.values()) > 5, seen
+    assert len(seen) == 3
+
+
+@pytest.mark.usefixtures("unchecked")
+def test_the_model_has_learned_from_none_of_the_examples(tellings):
+    learned = [" ".join(pair.source) for pair in corpus().train]
+    says = tellings[0]["steps"][12]["says"]
+    assert f"It learned from {len(learned):,} sentences, and not from this one." in says
+    examples = [
+        " ".join(film["trace"]["source"]["words"][:-1]) for film in tellings[: len(SENTENCES)]
+    ]
+    assert not set(examples) & set(learned)
 
 
 def in_html(part: str | dict[str, str]) -> str:

@@ -18,12 +18,13 @@ const canvas = document.createElement("canvas").getContext("2d");
 
 /** What is not drawn, so that nobody takes the film for the whole; and how to use it. */
 const ABOUT = [
-  "Every number is calculated in this page by the translator of chapter 9. It has two layers in the encoder and two in the decoder, with four heads each.",
+  "Every number is calculated in this page by the translator of chapter 9. It has two layers in the encoder and two in the decoder, with four heads each. They are counted from one here, and from 0 in chapter 12.",
   "Before each part the rows are brought to a common size (the norm), and what a part finds is added to what went in (chapter 7). What the four heads take home is mixed once more before that (chapter 5).",
   "In each round the decoder runs through all parts of both layers. The film stops at one here, at another there. A large share says where the model looks, and not what it finds there (chapter 12).",
+  "This model reads whole words, marks their places with waves, and always writes the most probable word. One like ChatGPT has no encoder, and so no cross-attention. It reads pieces of words, and mostly draws the next one by chance.",
   "Before training, the same model has random numbers, of which one draw is shown.",
-  "Grey is a word’s own row, light blue its place, and pink a row of the encoder. Blue asks and looks, orange is a key, green is what is offered and taken home, and orange-red the word that is written.",
-  "Press any number, share or row to see where it comes from. With keys: ← and → go on and back, Tab leads to the picture, there the arrows go from number to number, Enter asks, Esc closes.",
+  "In the encoder grey is a word’s own row, light blue its place, and pink what becomes of the two. The decoder’s rows are all grey. Blue asks and looks, orange is a key, green is what is handed over, taken home or added, and orange-red the word that is written.",
+  "Press a number, a share or a row to see where it comes from; nearly all of them say it. Swipe to go on and back. On a keyboard ← and → go on and back, Tab leads to the picture, there the arrows go from number to number, Enter asks, Esc closes.",
 ];
 
 const measured = new Map();
@@ -66,23 +67,26 @@ class Film {
     this.who = select([], "");
     this.who.addEventListener("change", () => this.#choose(Number(this.who.value)));
     this.choice = make("label", { class: "who" }, this.label, this.who);
-    const foot = make("div", { class: "foot" }, telling, this.choice, this.asked.element);
+    this.foot = make("div", { class: "foot" }, telling, this.choice, this.asked.element);
     this.opener = button("", () => this.sentences.dialog.showModal());
     this.opener.className = "sentence";
     this.opener.setAttribute("aria-haspopup", "dialog");
     const about = dialogOf(
-      "What the film leaves out, and its keys",
+      "What the film leaves out, and how to use it",
       ...ABOUT.map((text) => make("p", {}, text)),
     );
     const help = button("?", () => about.showModal());
-    help.setAttribute("aria-label", "What the film leaves out, and its keys");
+    help.setAttribute("aria-label", "What the film leaves out, and how to use it");
     const title = make("p", { class: "title" }, "One sentence through the model");
     this.section = make(
       "section",
-      { class: "film", "aria-label": "One sentence through the model, step by step" },
+      {
+        ...{ class: "film", "aria-label": "One sentence through the model, step by step" },
+        tabindex: -1, // a click in the picture gives the keys to the film
+      },
       make("div", { class: "head" }, title, this.opener, help),
       this.svg,
-      foot,
+      this.foot,
       this.#controls(),
       this.sentences.dialog,
       about,
@@ -105,6 +109,11 @@ class Film {
       "aria-label": "Step",
     });
     this.scrubber.addEventListener("input", () => this.go(this.scrubber.value - 1));
+    let before;
+    this.scrubber.addEventListener("pointerdown", () => {
+      before = this.step;
+    });
+    this.scrubber.addEventListener("pointercancel", () => this.go(before)); // a finger scrolls the page
     this.count = make("span", { class: "count", "aria-hidden": "true" });
     return make(
       "div",
@@ -175,6 +184,7 @@ class Film {
     const { swiped } = this;
     this.swiped = false;
     if (swiped) return undefined;
+    if (!this.section.contains(document.activeElement)) this.section.focus({ preventScroll: true });
     if (detail === 0 && this.picture.things.has(target))
       return this.#do(this.picture.things.get(target)); // by a reader's key
     const at = this.svg.getBoundingClientRect();
@@ -199,7 +209,7 @@ class Film {
     );
   }
 
-  #do(thing, cell = 0) {
+  #do(thing, cell = thing.does.first) {
     const { row, cut, address } = thing.does;
     if (row !== undefined) this.#choose(row);
     else if (cut !== undefined) this.#cut(cut);
@@ -215,8 +225,10 @@ class Film {
 
   /** A number is asked, or none any more. */
   #answer() {
-    this.section.classList.toggle("asks", !this.asked.element.hidden);
+    const asks = !this.asked.element.hidden;
+    this.section.classList.toggle("asks", asks);
     this.draw();
+    if (asks) this.foot.scrollIntoView({ block: "nearest" });
   }
 
   /** Another word is followed, or another round. */
@@ -231,6 +243,7 @@ class Film {
       ? this.cuts.filter((each) => each !== s)
       : [...this.cuts, s].sort((a, b) => a - b);
     this.show();
+    this.foot.scrollIntoView({ block: "nearest" });
   }
 
   /** Shows a sentence; returns why it cannot. */
@@ -296,7 +309,7 @@ class Film {
     const step = STEPS[this.step];
     const upright = w >= 900;
     const M = upright
-      ? { x: 4, y: 4, w: Math.min(320, 0.28 * w), h: h - 8 }
+      ? { x: 4, y: 4, w: Math.min(320, 0.3 * w), h: h - 8 }
       : { x: 4, y: 2, w: w - 8, h: 100 };
     const S = upright
       ? { x: M.w + 40, y: 2, w: w - M.w - 42, h: h - 4 }

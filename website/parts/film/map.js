@@ -159,7 +159,7 @@ function addLoop(add, map, state) {
 function nameParts(add, { boxes, state, words, measure }) {
   const parts = [...Object.entries(ENCODER), ...Object.entries(DECODER)];
   const longest = Math.max(...parts.map(([, [, , label]]) => measure(label, 1, true)));
-  const size = Math.min(12.5, (boxes.src.w - 8) / longest);
+  const size = Math.min(12.5, (boxes.src.w - 6) / longest);
   for (const [name, [, , label]] of parts) {
     const { x, y, w, h } = boxes[name];
     const middle = { x: x + w / 2, y: y + h / 2 + 0.36 * size, anchor: "middle" };
@@ -176,19 +176,19 @@ function nameParts(add, { boxes, state, words, measure }) {
       lang: own && name !== "src" ? "fr" : "en",
     });
   }
-  const { ff2, tff2 } = boxes;
+  const { ff2, tff2, next } = boxes;
   add("text", "encoder", {
     s: "Encoder",
     cls: "quiet strong",
     x: ff2.x,
-    y: ff2.y - 34,
+    y: next.y - 4,
     size: 12.5,
   });
   add("text", "decoder", {
     s: "Decoder",
     cls: "quiet strong",
     x: tff2.x,
-    y: boxes.next.y - 4,
+    y: next.y - 4,
     size: 12.5,
   });
 }

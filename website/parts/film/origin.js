@@ -2,23 +2,25 @@
 //
 // An address is { of, part, layer, head, query, key, cell, id }, with what its kind needs:
 //   of                              part                               and
+//   id                                                                 query
 //   embedding, position, input      source, target                     query, cell
 //   normed, out, sum                encoder, self, cross, encoder-feed, decoder-feed
 //                                                                      layer, query, cell
 //   query                           encoder, self, cross               layer, head, query, cell
 //   key, value                      encoder, self, cross               layer, head, key, cell
+//   product                         encoder, self, cross               layer, head, query, key, cell
 //   score                           encoder, self, cross               layer, head, query, key
 //   share                           the same; without head: the mean of the layer's heads
 //   taken                           encoder, self, cross               layer, head, query, cell
 //   hidden                          encoder-feed, decoder-feed         layer, query, cell
 //   memory, last                                                       query, cell
-//   logit, probability                                                 query, id
-//   loss
+//   logit, power, probability, before                                  query, id
+//   loss                                                               before, if before training
 // `query` is the row that asks: in the decoder, the round. All count from 0; `cell` counts within a
 // row, of a head's 16 numbers within these.
 //
-// An origin is { label, row, column, terms, rest, bias, sum, value, text }: row and column are
-// { label, numbers } or null; terms, the largest first, are { label, a, b, value }, where value is
+// An origin is { label, row, column, joins, terms, rest, bias, sum, value, text }: row and column are
+// { label, numbers } or null, `joins` the sign between them; terms, the largest first, are { label, a, b, value }, where value is
 // a × b (or, with b null, a, or e^a for a softmax); rest is { count, sum } of the other terms; sum is
 // that of all terms and the bias; value is what comes of it; text is the equation.
 
@@ -26,10 +28,15 @@ import { shown } from "../elements.js";
 import { sum } from "../numbers.js";
 import { LayerNorm } from "../translator/parts.js";
 import told from "../translator/words.js";
+import { large, ORDINALS } from "./scene.js";
+import { untrained } from "./untrained.js";
 
 const MOST = 3; // terms
-const ORDINALS = ["first", "second", "third", "fourth", "fifth", "sixth", "seventh", "eighth"];
 const IN_ENCODER = ["encoder", "encoder-feed", "source"];
+const SUBLAYERS = {
+  ...{ encoder: "self-attention", self: "masked attention", cross: "cross-attention" },
+  ...{ "encoder-feed": "feed-forward network", "decoder-feed": "feed-forward network" },
+};
 const NAMES = {
   ...{ encoder: "encoder", self: "decoder", cross: "cross-attention" },
   ...{ "encoder-feed": "encoder", "decoder-feed": "decoder" },
@@ -38,7 +45,7 @@ const NAMES = {
 const quoted = (word) => `“${word}”`;
 /** To two digits behind the point: more where these would be nothing, none of a large number. */
 function figure(value) {
-  if (Math.abs(value) >= 1000) return Math.round(value).toLocaleString("en");
+  if (value >= 1000) return large(value);
   return shown(value, value === 0 || Math.abs(value) >= 0.095 ? 2 : 4);
 }
 const factor = (value) => (value < 0 ? `(${figure(value)})` : figure(value));
@@ -139,12 +146,15 @@ function normalised(row, norm, i, label) {
   const { mean, spread } = LayerNorm.measure(row);
   const a = (row[i] - mean) / spread;
   return {
-    row: { label, numbers: row },
+    row: {
+      label: `${label} less its mean, ÷ its spread`,
+      numbers: row.map((each) => (each - mean) / spread),
+    },
     column: { label: "weights", numbers: norm.weight },
     terms: [{ label: "how far from the mean", a, b: norm.weight[i], value: a * norm.weight[i] }],
     bias: norm.bias[i],
     wrap: (equation) => {
-      const far = `(${figure(row[i])} − ${factor(mean)}) ÷ ${figure(spread)}`;
+      const far = `(${figure(row[i])} − ${factor(mean)}, the mean) ÷ ${figure(spread)}, the spread`;
       return `${far} ≈ ${figure(a)}; ${equation}`;
     },
   };
@@ -180,7 +190,7 @@ function asking(p, map, row, whose) {
   const at = p.head * (map.rows / p.trace.model.config.n_heads) + p.cell;
   return {
     label: `the ${p.of} of ${whose}, ${p.numbered} (${p.where})`,
-    ...linear(row, map, at, `the row of ${whose}`),
+    ...linear(row, map, at, `the row of ${whose} after its norm`),
   };
 }
 
@@ -191,6 +201,11 @@ function attended(p) {
 }
 
 const KINDS = {
+  id({ trace: { source }, query }) {
+    const word = quoted(source.words[query]);
+    const terms = summands(["place", source.ids[query]]);
+    return { label: `the number of ${word}`, terms, text: "its place in the list, counted from 0" };
+  },
   embedding(p) {
     const { model, source, rounds } = p.trace;
     const { data, shape } = p.reads ? model.sourceTable : model.targetTable;
@@ -201,6 +216,7 @@ const KINDS = {
       label: `the embedding of ${p.asks}, ${p.numbered}`,
       row: { label: `row ${id} of the table`, numbers: row },
       terms: [{ label: `√${shape[1]}`, a: row[p.cell], b: root, value: row[p.cell] * root }],
+      wrap: () => `the table’s number × √${shape[1]}: ${shown(row[p.cell], 4)} × ${root}`,
     };
   },
   position(p) {
@@ -208,7 +224,7 @@ const KINDS = {
     const wave = p.cell % 2 ? "cos" : "sin";
     const angle = p.query / 10000 ** ((p.cell - (p.cell % 2)) / width);
     return {
-      label: `place ${p.query}, ${p.numbered}`,
+      label: `place ${p.query}, counted from 0, ${p.numbered}`,
       terms: summands([wave, Math[wave](angle)]),
       wrap: () => `${wave}(${p.query} ÷ 10000^(${p.cell - (p.cell % 2)}/${width}))`,
     };
@@ -222,6 +238,7 @@ const KINDS = {
       label: `what goes in for ${p.asks}, ${p.numbered}`,
       row: { label: `the embedding of ${p.asks}`, numbers: embedded },
       column: { label: `place ${p.query}`, numbers: position },
+      joins: "+",
       terms: summands(["word", embedded[p.cell]], ["place", position[p.cell]]),
     };
   },
@@ -232,6 +249,16 @@ const KINDS = {
   query: (p) => asking(p, p.attention.query, p.row("normed"), p.asks),
   key: (p) => asking(p, p.attention.key, p.offered, p.asked()),
   value: (p) => asking(p, p.attention.value, p.offered, p.asked()),
+  product(p) {
+    const { query, keys } = p.headAt(p.head);
+    const [a, b] = [query[p.cell], keys[p.key][p.cell]];
+    return {
+      label: `${p.numbered} of the query times ${p.numbered} of the key (${p.where})`,
+      row: { label: `the query of ${p.asks}`, numbers: query },
+      column: { label: `the key of ${p.asked()}`, numbers: keys[p.key] },
+      terms: [{ label: p.numbered, a, b, value: a * b }],
+    };
+  },
   score(p) {
     const { query, keys } = p.headAt(p.head);
     const row = { label: `the query of ${p.asks}`, numbers: query };
@@ -263,14 +290,15 @@ const KINDS = {
     };
   },
   sum: (p) => ({
-    label: `the row of ${p.asks} afterwards, ${p.numbered} (${p.where})`,
+    label: `the row of ${p.asks} after the ${SUBLAYERS[p.part]}, ${p.numbered} (${p.where})`,
     row: { label: "what went in", numbers: p.row("x") },
     column: { label: "what is added", numbers: p.row("out") },
+    joins: "+",
     terms: summands(["went in", p.row("x")[p.cell]], ["added", p.row("out")[p.cell]]),
   }),
   hidden: (p) => ({
     label: `${p.numbered} in between, for ${p.asks} (${p.where})`,
-    ...linear(p.row("normed"), p.feedForward.first, p.cell, `the row of ${p.asks}`),
+    ...linear(p.row("normed"), p.feedForward.first, p.cell, `the row of ${p.asks} after its norm`),
     after: (total) => Math.max(0, total),
     wrap: (equation, total) =>
       total < 0 ? `${equation} ≈ ${figure(total)}; max(0, ${figure(total)})` : equation,
@@ -303,6 +331,21 @@ const KINDS = {
       `the column of ${quoted(told.french[p.id])}`,
     ),
   }),
+  power(p) {
+    const logit = p.trace.rounds[p.query].logits[p.id];
+    const power = `e^${figure(logit)}`;
+    return {
+      label: `e to the score of ${quoted(told.french[p.id])} after ${p.asks}`,
+      terms: [{ label: power, a: logit, b: null, value: Math.exp(logit) }],
+      wrap: () => power,
+    };
+  },
+  before(p) {
+    const probability = untrained(p.trace)[p.query];
+    const label = `the probability of ${quoted(told.french[p.id])} after ${p.asks}, before training`;
+    const terms = summands(["calculated like the other", probability]);
+    return { label, terms, wrap: () => "calculated in the same way, with random weights:" };
+  },
   probability(p) {
     const { logits } = p.trace.rounds[p.query];
     const labels = told.french.map(quoted);
@@ -311,17 +354,19 @@ const KINDS = {
       ...softmaxed([...logits], labels, p.id, "the scores of all words"),
     };
   },
-  loss({ trace: { rounds } }) {
-    const surprise = rounds.map(({ probabilities, written: { id, word } }) => ({
-      label: quoted(word),
-      a: probabilities[id],
+  loss({ trace, before }) {
+    const { rounds } = trace;
+    const after = () => rounds.map(({ probabilities, written: { id } }) => probabilities[id]);
+    const surprise = (before ? untrained(trace) : after()).map((p, t) => ({
+      label: quoted(rounds[t].written.word),
+      a: p,
       b: null,
-      value: -Math.log(probabilities[id]),
+      value: -Math.log(p),
     }));
     return {
-      label: "the loss of this sentence",
+      label: `the loss of this sentence${before ? ", before training" : ""}`,
       row: { label: "probabilities", numbers: surprise.map(({ a }) => a) },
-      ...{ terms: surprise, exponential: (p) => `(−log ${figure(p)})` },
+      ...{ terms: surprise, exponential: (p) => `(−log ${shown(p, 4)})` },
       ...divided(rounds.length, String(rounds.length)),
     };
   },
@@ -332,7 +377,8 @@ export function origin(trace, address) {
   if (!kind)
     throw new Error(`an address is of ${Object.keys(KINDS).join(", ")}; got ${address.of}`);
   const made = kind(new Place(trace, address));
-  const { label, row = null, column = null, bias = 0, after = (total) => total } = made;
+  const { label, row = null, column = null, joins = "×" } = made;
+  const { bias = 0, after = (total) => total } = made;
   const all = made.terms.toSorted((x, y) => Math.abs(y.value) - Math.abs(x.value));
   const most = all.length === MOST + 1 ? all.length : MOST; // one alone is no rest
   const terms = all.slice(0, most);
@@ -340,7 +386,7 @@ export function origin(trace, address) {
   const rest = { count: others.length, sum: sum(others) };
   const total = sum(terms.map((term) => term.value)) + rest.sum + bias;
   const value = after(total);
-  const origin = { label, row, column, terms, rest, bias, sum: total, value };
+  const origin = { label, row, column, joins, terms, rest, bias, sum: total, value };
   return { ...origin, text: made.text ?? written(origin, made) };
 }
 

@@ -5,8 +5,20 @@ import { percent, shown } from "../elements.js";
 export const two = (value) => shown(value, 2);
 export const signed = (value) => (value < 0 ? `(${two(value)})` : two(value));
 
-/** A weight in whole percent, and never none where there is some. */
-export const share = (w) => (w > 0 && w < 0.005 ? "< 1\u00a0%" : percent(w));
+export const ORDINALS = "first second third fourth fifth sixth seventh eighth".split(" ");
+
+/** A positive number of any size, with no more digits than mean something. */
+export function large(value) {
+  if (value < 1e6) return value < 1000 ? two(value) : Math.round(value).toLocaleString("en");
+  const [digits, power] = value.toExponential(1).split("e+");
+  return `${digits}·10${[...power].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
+}
+
+/** A weight in whole percent, and neither none nor all where there is some of another. */
+export function share(w) {
+  if (w >= 0.995 && w < 1) return "> 99\u00a0%";
+  return w > 0 && w < 0.005 ? "< 1\u00a0%" : percent(w);
+}
 
 /** A probability that is neither rounded up to certainty nor down to nothing. */
 export function chance(p) {
@@ -67,7 +79,7 @@ export class Scene {
   }
 
   /** The largest size up to `size` in which what needs `needed(size)` keeps within the stage. */
-  shrunk(size, needed, least = 8.5) {
+  shrunk(size, needed, least = this.roomy ? 11 : 9) {
     const room = this.right - this.left;
     return size > least && needed(size) > room ? this.shrunk(size - 0.5, needed, least) : size;
   }
@@ -106,12 +118,13 @@ export class Scene {
   /** A row of numbers, around the height y; `asks` is what is shown when one of them is asked. */
   strip(k, role, v, x, y, w, h, { asks, ...more } = {}) {
     this.add("strip", k, { cls: `strip ${role}`, v, x, y: y - h / 2, w, h, ...more });
-    if (asks) this.ask(k, { x, y: y - h / 2, w, h }, asks[0], asks[1], v.length);
+    const [address, label, first] = asks ?? [];
+    if (asks) this.ask(k, { x, y: y - h / 2, w, h }, address, label, v.length, first);
   }
 
-  /** A place that can be asked where its number comes from; `count` numbers lie side by side in it. */
-  ask(k, place, address, label, count = 1) {
-    this.add("press", `ask ${k}`, { ...place, cls: "ask", does: { address, count }, label });
+  /** What can be asked where its number comes from; of `count` side by side, keys ask the `first`. */
+  ask(k, place, address, label, count = 1, first = 0) {
+    this.add("press", `ask ${k}`, { ...place, cls: "ask", does: { address, count, first }, label });
   }
 
   /** A number that can be asked: a text with its place. */

@@ -64,7 +64,16 @@ export class Sentences {
   #refuse(why, words) {
     const near = nearSentences(words, grammar, 3).filter((each) => !refusal(split(each)));
     const offered = near.length ? near : told.examples.slice(1, 4);
-    this.note.replaceChildren(`${why} It can do these:`, this.#choices(offered));
+    const known = Object.entries(told.grammar.words).map(([kind, those]) => {
+      const all = make("span", { lang: "en" }, those.join(", "));
+      return make("p", {}, make("b", {}, `${kind}: `), all);
+    });
+    const summary = make("summary", {}, `Show the ${vocabulary.ids.size} words`);
+    this.note.replaceChildren(
+      `${why} It can do these:`,
+      this.#choices(offered),
+      make("details", {}, summary, ...known),
+    );
   }
 
   #choices(sentences) {
@@ -83,7 +92,7 @@ export function dialogOf(name, ...parts) {
   close.setAttribute("aria-label", "Close");
   const dialog = make(
     "dialog",
-    { "aria-label": name },
+    { "aria-label": name, closedby: "any" },
     close,
     make("p", { class: "strong" }, name),
     ...parts,

@@ -5,13 +5,13 @@
 // language), in bold (a term) or as a mark of the model's.
 
 import { shown } from "../elements.js";
-import { order } from "../numbers.js";
+import { mean, order } from "../numbers.js";
 import { average, looks, meet } from "./acts/looks.js";
-import { alone, memory } from "./acts/encoder.js";
-import { across, crossing, goesIn, lookOf, scores } from "./acts/decoder.js";
+import { alone, meanLook, memory } from "./acts/encoder.js";
+import { across, crossing, goesIn, LAYER, lookOf, scores } from "./acts/decoder.js";
 import { end, training, why } from "./acts/end.js";
 import { numbers, places, rows } from "./acts/words.js";
-import { chance, share, two } from "./scene.js";
+import { chance, ORDINALS, share, two } from "./scene.js";
 
 const special = (word) => /^<.*>$/.test(word);
 const cited = (lang) => (word) =>
@@ -32,6 +32,20 @@ const likely = ({ top, probabilities }, name, count = 3) =>
     .map((id) => `${name(id)} ${chance(probabilities[id])}`)
     .join(", ");
 const best = (weights) => order(weights)[0];
+const LEARNED = "26,000"; // sentences; none of the examples is one of them
+
+/** How many of these heads look most at whom, as "two look most at …, one at …". */
+function tally(looks, named) {
+  const counts = new Map();
+  for (const s of looks.map(best)) counts.set(named(s), (counts.get(named(s)) ?? 0) + 1);
+  const most = [...counts].sort((a, b) => b[1] - a[1]);
+  return listed(
+    most.map(([word, n], i) => [
+      `${counted(n)} ${i ? "" : n === 1 ? "looks most " : "look most "}at `,
+      word === "itself" ? word : en(word),
+    ]),
+  ).flat();
+}
 
 /** Whom a round looks at most, and how much. */
 function most(trace, r) {
@@ -119,25 +133,24 @@ export const STEPS = [
     ...{ who: "words", label: "Who asks" },
     says({ words, asks, weights, look }) {
       const met = best(weights);
-      const whose = met === asks ? "its own" : "the key of";
       return [
         ...[
-          "Each word makes two short rows, a question, its ",
+          "By learned weights each word makes a ",
           term("query"),
-          ", and a ",
+          " (what it looks for) and a ",
           term("key"),
-          " for the questions of others. ",
+          " (how others find it). ",
         ],
         ...[
           "The query of ",
           en(words[asks]),
           " times ",
-          ...(met === asks ? [`${whose} key`] : [`${whose} `, en(words[met])]),
+          ...(met === asks ? ["its own key"] : ["the key of ", en(words[met])]),
         ],
         ...[
-          `, summed and divided by ${Math.sqrt(look.queries[0].length)}, is a score, and `,
-          term("softmax"),
-          " turns its scores into shares.",
+          `, summed and divided by √${look.queries[0].length}, as long rows would score higher, is a score. `,
+          term("Softmax"),
+          " makes shares of its scores.",
         ],
       ];
     },
@@ -153,8 +166,10 @@ export const STEPS = [
       done: ["src", "emb", "pos"],
     },
     ...{ who: "words", label: "Who asks" },
-    says({ words, asks, weights, heads }) {
+    says({ words, asks, weights, head, trace }) {
       const s = best(weights);
+      const { heads } = trace.encoder[0].attention;
+      const others = heads.filter((_, h) => h !== head).map((each) => each.weights[asks]);
       return [
         ...[
           "This is ",
@@ -162,17 +177,15 @@ export const STEPS = [
           ". Every query meets every key, and the shares say how much a word looks at whom. ",
         ],
         ...[
-          "Here ",
+          `In the ${ORDINALS[head]} of ${counted(heads.length)} `,
+          term("heads"),
+          " ",
           en(words[asks]),
           " looks most at ",
           s === asks ? "itself" : en(words[s]),
-          ` (${share(weights[s])}). `,
+          ` (${share(weights[s])}). Of the others, `,
         ],
-        ...[
-          `This is one of ${counted(heads)} `,
-          term("heads"),
-          ", which look at the same time, each in its own way.",
-        ],
+        ...[...tally(others, (t) => (t === asks ? "itself" : words[t])), "."],
       ];
     },
     seen: ({ words, asks, weights }) => looking(words[asks], weights, words),
@@ -190,9 +203,9 @@ export const STEPS = [
       const s = best(weights);
       return [
         ...[
-          "Each word also has something to offer, its ",
+          "Each word also has a ",
           term("value"),
-          ", and ",
+          ", what it hands over to those who look. ",
           en(words[asks]),
           " takes home an average of all values. ",
         ],
@@ -200,7 +213,7 @@ export const STEPS = [
           "The larger a share, the higher its row is drawn and the more it counts, most of all ",
           s === asks ? "its own" : "",
         ],
-        ...[...(s === asks ? [] : ["that of ", en(words[s])]), "."],
+        ...[...(s === asks ? [] : ["that of ", en(words[s])]), ". Each head does so."],
       ];
     },
     seen: ({ words, asks, weights, look }) =>
@@ -215,13 +228,15 @@ export const STEPS = [
       done: ["src", "emb", "pos", "sa1"],
     },
     ...{ who: "words", label: "Follow", busy: true },
-    says: ({ width, inner, alive, asks, words }) => [
-      "What the heads found is added to each row. But an average only mixes. For something new, each row goes alone through a small network. ",
+    says: ({ width, inner, alive, asks, words, first }) => [
+      "What the heads found is added to each row. But an average only mixes. So each row goes alone through a small network. ",
       ...[
         `${width} numbers make ${inner}, those below zero become zero (`,
         en(words[asks]),
-        ` keeps ${alive[asks]}), and from these come ${width} that are added.`,
+        ` keeps ${alive[asks]}`,
       ],
+      asks === first.busy && asks !== first.words ? ", the most, so we follow it" : "",
+      `), and from these come ${width} that are added.`,
     ],
     seen: ({ words, alive, inner }) =>
       `Of ${inner} numbers in the middle stay above zero: ${words.map((word, t) => `${word} ${alive[t]}`).join(", ")}`,
@@ -235,22 +250,20 @@ export const STEPS = [
       done: ["src", "emb", "pos", "sa1", "ff1"],
     },
     ...{ who: "words", label: "Follow" },
-    says: ({ words, asks }) => [
-      "A second layer does the same again, with its own numbers, and its rows know of each other already. The result is the ",
-      ...[
-        term("memory"),
-        ", a row for each English word. The lines show whom ",
-        en(words[asks]),
-        " has heard of, and from whom those had heard.",
-      ],
-    ],
-    seen: ({ words, asks, trace }) => {
-      const heads = trace.encoder[1].attention.heads;
-      const mean = heads[0].weights[asks].map(
-        (_, s) => heads.reduce((sum, { weights }) => sum + weights[asks][s], 0) / heads.length,
-      );
-      return `In the second layer, ${looking(words[asks], mean, words)}`;
+    says({ words, asks, trace }) {
+      const [one, two] = trace.encoder.map(({ attention }) => {
+        const s = best(meanLook(attention, asks));
+        return s === asks ? "itself" : en(words[s]);
+      });
+      return [
+        "A second layer does the same with its own numbers, and its rows know of each other already. The result is the ",
+        ...[term("memory"), ", a row for each English word. On average over the heads, "],
+        ...[en(words[asks]), " looks most at ", one, " in the first layer, at ", two],
+        " in the second.",
+      ];
     },
+    seen: ({ words, asks, trace }) =>
+      `In the second layer, ${looking(words[asks], meanLook(trace.encoder[1].attention, asks), words)}`,
   },
   {
     ...{
@@ -262,33 +275,32 @@ export const STEPS = [
       round: 0,
     },
     says({ trace, words }) {
-      const { s, share } = most(trace, 0);
-      const heads = trace.rounds[0].layers[0].cross.heads.length;
+      const { heads } = trace.rounds[0].layers[LAYER].cross;
+      const looks = heads.map(({ weights }) => weights);
       return [
         ...[
           "Now the ",
           term("decoder"),
-          " writes French. Nothing is written yet, so a mark goes in, ",
+          " writes French. Nothing is written yet, so a mark goes in: ",
           fr("<bos>"),
           ". ",
         ],
         ...[
-          "It asks the memory (",
+          "In ",
           term("cross-attention"),
-          `), and its ${counted(heads)} heads look most at `,
-          en(words[s]),
+          ` it asks; keys and values are made of the memory. Of its ${counted(heads.length)} heads `,
         ],
-        ` (${share} on average). The averages that they bring home are added to its row.`,
+        ...[...tally(looks, (s) => words[s]), ". All that is added to its row."],
       ];
     },
     seen: ({ trace, words }) => looking("<bos>", lookOf(trace.rounds[0]), words),
   },
   {
     ...{
-      name: "The word goes in at the bottom",
+      name: "The word goes back in",
       draw: goesIn,
       lens: "ma1",
-      lit: ["loop", "tgt", "ma1"],
+      lit: ["loop", ...FOOT, "ma1"],
       done: READ,
       round: 1,
     },
@@ -303,14 +315,15 @@ export const STEPS = [
             ...[
               "The first word is ",
               fr(trace.rounds[0].written.word),
-              ". It goes in at the bottom behind ",
+              ` (how it is chosen: step ${STEPS.findIndex(({ draw }) => draw === scores) + 1}). `,
+              "It goes back in at the start, behind ",
               fr("<bos>"),
               ", and the next round begins. ",
             ],
             ...[
-              "It looks at the French words so far, itself included. Later ones are ",
+              "It looks at the French words so far, itself included. Later ones don’t exist yet; in training they do, and are ",
               term("masked"),
-              ", for while it writes they don’t exist.",
+              ".",
             ],
           ],
     seen({ trace }) {
@@ -329,8 +342,13 @@ export const STEPS = [
       who: "rounds",
       label: "Round",
     },
-    name: ({ crosses }) => (crosses ? "Where the lines cross" : "On through the sentence"),
-    says({ trace, at, words, crosses }) {
+    name: ({ crosses, back }) =>
+      crosses
+        ? "Where the lines cross"
+        : back
+          ? "Where a line goes back"
+          : "On through the sentence",
+    says({ trace, at, words, crosses, back }) {
       const { s, share } = most(trace, at);
       const { input, written } = trace.rounds[at];
       const here = [
@@ -341,6 +359,14 @@ export const STEPS = [
         ` (${share})`,
       ];
       const writes = ["The model writes ", fr(written.word)];
+      if (back && !crosses)
+        return [
+          ...here,
+          ". ",
+          ...writes,
+          ". The line goes back here, for the one of the round before starts at ",
+          ...[en(words[most(trace, at - 1).s]), "."],
+        ];
       if (!crosses)
         return [
           ...here,
@@ -384,7 +410,8 @@ export const STEPS = [
           fr(input.word),
           ` meets a column of numbers for each of the ${logits.length} entries of the French list, and each gets a score. `,
         ],
-        ...["To ", term("softmax"), ", one point more is 2.7 times as much. The most probable is "],
+        ...["By ", term("softmax"), ", a word with one point more than another is 2.7 times as "],
+        "probable. The most probable is ",
         ...[fr(name(top[0])), ` (${chance(probabilities[top[0]])}), and it is written.`],
       ];
     },
@@ -399,11 +426,11 @@ export const STEPS = [
       done: [...READ, ...FOOT, ...STACK, "scores"],
       round: "all",
     },
-    says: ({ trace, strange }) => [
+    says: ({ trace, strange, known }) => [
       ...[
-        "So it goes on, one word a round, until the mark ",
+        "So it goes on, a word a round, until the mark ",
         fr("<eos>"),
-        " is the most probable, which ends the sentence. ",
+        " is the most probable and ends the sentence. ",
       ],
       ...[
         trace.rounds.length === 1
@@ -412,8 +439,10 @@ export const STEPS = [
       ],
       ...(trace.rounds.length === 1 ? [] : [fr(trace.text), "."]),
       ...(strange
-        ? [" The model has learned from no sentence like yours, so it may be nonsense."]
-        : []),
+        ? [" It learned from no sentence like yours, so it may be nonsense."]
+        : known
+          ? [` It learned from ${LEARNED} sentences, and not from this one.`]
+          : []),
     ],
     seen: ({ trace, words }) =>
       trace.rounds
@@ -432,7 +461,7 @@ export const STEPS = [
     says: ({ known }) => [
       [
         "In training the right translation",
-        known ? "" : " (here: what it wrote)",
+        known ? "" : " (here: its own choice)",
         " goes in whole, and all places guess at once. ",
       ].join(""),
       ...[
@@ -440,19 +469,20 @@ export const STEPS = [
         term("mask"),
         " each could copy the answer. The ",
         term("loss"),
-        " says how much the right words surprise it. Training turns its numbers, bit by bit, to make that small.",
+        ` says how much ${known ? "the right" : "these"} words surprise it. `,
+        "Training turns its numbers, bit by bit, to make that small.",
       ],
     ],
     seen: ({ trace, before }) =>
-      `${trace.rounds.map(({ written, probabilities }, r) => `${written.word}: ${chance(before[r])} before training, ${chance(probabilities[written.id])} after it`).join("; ")}; loss now ${shown(trace.loss, 3)}`,
+      `${trace.rounds.map(({ written, probabilities }, r) => `${written.word}: ${chance(before[r])} before training, ${chance(probabilities[written.id])} after it`).join("; ")}; loss ${two(-mean(before.map(Math.log)))} before, ${shown(trace.loss, 3)} after it`,
   },
   {
     ...{
       name: "Why this word?",
       draw: why,
       lens: "ca2",
-      lit: ["ca2", "scores", "next"],
-      done: [...READ, ...FOOT, ...BEFORE, "tff2"],
+      lit: ["ca1", "ca2", "scores", "next"],
+      done: [...READ, ...FOOT, ...STACK],
       round: "at",
       who: "rounds",
       label: "Round",
@@ -470,17 +500,25 @@ export const STEPS = [
         ];
       const now = cut.rounds[at];
       const p = chance(now.probabilities[now.top[0]]);
+      const before = trace.rounds[at].probabilities[written.id];
       const without =
-        cuts.length > 3
-          ? [`Without ${counted(cuts.length)} of its looks, `]
-          : ["Without its look at ", ...listed(cuts.map((s) => en(words[s]))), ", "];
+        cuts.length === words.length
+          ? ["Without any of its looks, "]
+          : cuts.length > 3
+            ? [`Without ${counted(cuts.length)} of its looks, `]
+            : ["Without its look at ", ...listed(cuts.map((s) => en(words[s]))), ", "];
+      const them = cuts.length > 1 ? "them" : "it";
+      if (now.written.id === written.id && before - now.probabilities[written.id] > 0.05)
+        return [
+          ...without,
+          ...[fr(written.word), ` stays, but falls from ${chance(before)} to ${p}. `],
+          `So it depends on ${them} in part.`,
+        ];
       if (now.written.id === written.id)
         return [
           ...without,
-          fr(input.word),
-          " still brings ",
-          fr(name(now.top[0])),
-          ` (${p}). So this word doesn’t hang on ${cuts.length > 1 ? "them" : "it"}.`,
+          ...[fr(written.word), ` stays (${p}). So it doesn’t depend on ${them}. `],
+          "Other rows, or the French so far, may know it, too.",
         ];
       const then = cut.text && cut.ended ? [" The sentence becomes ", fr(cut.text), "."] : [];
       return [

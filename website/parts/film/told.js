@@ -9,6 +9,20 @@ import { watch } from "./watch.js";
 
 const HEAD = 2; // of the encoder's first layer: the third of four
 const adjectives = new Set(words.grammar.words.adjective);
+/** The adjectives that French puts behind the noun, with how their French begins. */
+const BEHIND = {
+  red: "roug",
+  white: "blan",
+  black: "noir",
+  happy: "heur",
+  sad: "tris",
+  tired: "fati",
+  intelligent: "inte",
+  famous: "célè",
+  cold: "froi",
+  hot: "chau",
+  expensive: "ch",
+};
 export const grammar = new Grammar(words.grammar);
 
 /** The word whose row is followed: an adjective that looks at another word, or whoever does so most. */
@@ -20,16 +34,28 @@ function whoAsks({ source }, { weights }) {
 
 const endsAt = ({ rounds }, r) => rounds[r].written.id === words.ids.eos;
 
-/** Whether the line of round r crosses that of the round before; `at` is where each round looks most. */
-const crossesAt = (trace, at, r) => r > 0 && at[r] < at[r - 1] && !endsAt(trace, r);
+/** Whether round r looks further to the front than the one before; `at` is where each looks most. */
+const goesBack = (trace, at, r) => r > 0 && at[r] < at[r - 1] && !endsAt(trace, r);
+
+/** Whether it goes back from a noun to its adjective, and the adjective is written. */
+function crossesAt(trace, at, r) {
+  if (!goesBack(trace, at, r)) return false;
+  const kinds = trace.source.words
+    .slice(at[r], at[r - 1] + 1)
+    .map((each) => grammar.kindOf.get(each));
+  const begins = BEHIND[trace.source.words[at[r]]];
+  if (!begins || !trace.rounds[r].written.word.startsWith(begins)) return false;
+  return kinds.pop() === "noun" && kinds.every((kind) => kind === "adjective");
+}
 
 /** The round to be followed: where lines cross most clearly, or where there is most choice. */
-function roundOf(trace, at) {
+function roundOf(trace, at, strange) {
   const { rounds } = trace;
   const all = [...rounds.keys()];
   const most = rounds.map((round) => Math.max(...lookOf(round)));
   const clear = (r) => Math.min(most[r], most[r - 1]);
-  const crossing = all.filter((r) => crossesAt(trace, at, r)).sort((a, b) => clear(b) - clear(a));
+  const rule = all.filter((r) => !strange && crossesAt(trace, at, r));
+  const crossing = rule.sort((a, b) => clear(b) - clear(a));
   const doubt = (r) => entropy(Array.from(rounds[r].probabilities));
   const open = all.filter((r) => !endsAt(trace, r)).sort((a, b) => doubt(b) - doubt(a));
   return [...crossing, ...open, 0][0];
@@ -44,16 +70,19 @@ export function factsOf(trace) {
   const alive = feedForward.hidden.map((row) => row.filter((value) => value > 0).length);
   const pointed = trace.rounds.map((round) => order(lookOf(round))[0]);
   const sentence = trace.source.words.slice(0, -1);
+  const known = words.examples.includes(sentence.join(" "));
+  const strange = !known && !grammar.next(sentence).complete;
+  const rounds = roundOf(trace, pointed, strange);
   return {
     ...{ trace, look, alive, pointed, width, head: HEAD, entries: words.english },
     ...{ words: trace.source.words, ids: trace.source.ids, name: (id) => words.french[id] },
     table: (id) => data.subarray(id * width, (id + 1) * width).map((x) => x * Math.sqrt(width)),
     inner: feedForward.hidden[0].length,
     heads: attention.heads.length,
-    strange: !grammar.next(sentence).complete, // it has learned from no sentence like this one
-    known: words.examples.includes(sentence.join(" ")), // of these the translation is right
+    strange, // it has learned from no sentence like this one
+    known, // the translation is right, and the sentence is none of those that it learned from
     before: untrained(trace),
-    first: { words: whoAsks(trace, look), busy: order(alive)[0], rounds: roundOf(trace, pointed) },
+    first: { words: whoAsks(trace, look), busy: order(alive)[0], rounds },
   };
 }
 
@@ -65,7 +94,8 @@ export function toldAt(facts, { busy }, { chosen = {}, cuts = [] } = {}) {
   const looks = cuts.map((key) => ({ part: "cross", query: at, key }));
   return {
     ...{ ...facts, asks, at, cuts, weights: look.weights[asks] },
-    crosses: crossesAt(trace, pointed, at),
+    back: goesBack(trace, pointed, at),
+    crosses: !facts.strange && crossesAt(trace, pointed, at),
     cut: cuts.length ? watch(trace.model, facts.words.slice(0, -1), { cuts: looks }) : undefined,
   };
 }

@@ -2,7 +2,7 @@
 
 import { shown } from "../../elements.js";
 import { mean } from "../../numbers.js";
-import { bend, chance, share, span, straight, strengths, two } from "../scene.js";
+import { bend, chance, large, share, span, straight, strengths, two } from "../scene.js";
 import { fan } from "./looks.js";
 
 export const LAYER = 1; // the second of the decoder: where its looks are shown
@@ -200,8 +200,11 @@ export function sides(
   const asks = scene.right;
   const written = asks - labels.asks - (roomy ? 34 : 16) - labels.written;
   const room = written - 8 - scene.left - labels.asked;
-  const figures = roomy ? 58 : 50;
-  const broad = Math.min(260, Math.max(50, (roomy ? 0.45 : 0.5) * room));
+  const figures = roomy ? 62 : 54;
+  const broad = Math.min(
+    260,
+    Math.max(38, Math.min(room - figures - 6, (roomy ? 0.45 : 0.5) * room)),
+  );
   const start = written - 8 - broad;
   const strip = start - figures - scene.left - labels.asked - 12;
   const most = span(trace.memory);
@@ -294,13 +297,6 @@ function ticks(low, high) {
   return Array.from({ length: Math.floor((high - first) / step) + 1 }, (_, i) => first + i * step);
 }
 
-function large(value, roomy) {
-  if (value < 100) return shown(value, value < 1 ? 2 : 1);
-  if (roomy || value < 1e6) return Math.round(value).toLocaleString("en");
-  const [digits, power] = value.toExponential(1).split("e+");
-  return `${digits}·10${[...power].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
-}
-
 export function scores(scene) {
   const { told, roomy } = scene;
   const { trace, at, name } = told;
@@ -310,25 +306,19 @@ export function scores(scene) {
     { of, query: at, id },
     `${name(id)}: ${of === "logit" ? `score ${two(logits[id])}` : chance(probabilities[id])}`,
   ];
-  scene.text(
-    "h last",
-    roomy ? `the row that ${input.word} has become` : `the row of ${input.word}`,
-    scene.left,
-    scene.top + 2,
-  );
   scene.strip(
     "last",
     "word",
     strengths(last, span([last])),
     scene.left,
-    scene.top + 14 + shape / 2,
+    scene.top + shape / 2,
     scene.right - scene.left,
     shape,
     {
       asks: [{ of: "last", query: at }, `the last row of ${input.word}`],
     },
   );
-  const from = scene.top + shape + (roomy ? 44 : 36);
+  const from = scene.top + shape + (roomy ? 32 : 26);
   const table = (roomy ? 5 * 34 : 5 * 27) + (roomy ? 44 : 40);
   const base = Math.max(from + 40, scene.bottom - table);
   const listed = logits.map((z, id) => (id < 4 && id !== 2 ? null : z)); // marks that are never written
@@ -370,7 +360,8 @@ export function scores(scene) {
     }),
   );
   choice(scene, { top: base + (roomy ? 14 : 12), ask });
-  scene.title(`round ${at + 1}, after ${input.word}`);
+  const round = `round ${at + 1}: the row`;
+  scene.title(`${round} that “${input.word}” has become`, `${round} of “${input.word}”`);
 }
 
 /** The five most probable words: their scores, e to the score, and their shares of all. */
@@ -387,7 +378,7 @@ function choice(scene, { top, ask }) {
   );
   const label = labelAt(size);
   const figures = scene.left + label + scene.width("−00.00") + (roomy ? 34 : 8);
-  const powers = best.map((id) => large(Math.exp(logits[id]), roomy));
+  const powers = best.map((id) => large(Math.exp(logits[id])));
   const raised = roomy ? "e to the score" : "e to it";
   const power =
     figures +
@@ -419,7 +410,8 @@ function choice(scene, { top, ask }) {
       d,
     });
     scene.number(`logit ${id}`, two(logits[id]), figures, y[i], { cls, asks: ask("logit", id), d });
-    scene.text(`power ${id}`, powers[i], power, y[i], { anchor: "end", cls, d: d + 0.15 });
+    const asks = [{ of: "power", query: at, id }, `${name(id)}: e to its score`];
+    scene.number(`power ${id}`, powers[i], power, y[i], { cls, asks, d: d + 0.15 });
     scene.add("rect", `chance ${i}`, {
       cls: `fill ${i === 0 ? "loss" : "plain"}`,
       layer: "cell",

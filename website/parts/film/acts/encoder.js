@@ -3,6 +3,12 @@
 import { mean } from "../../numbers.js";
 import { bend, span, strengths } from "../scene.js";
 
+const firstAlive = (row) =>
+  Math.max(
+    0,
+    row.findIndex((value) => value > 0),
+  );
+
 export function alone(scene) {
   const { told, roomy } = scene;
   const { words, asks, trace, alive } = told;
@@ -57,7 +63,11 @@ export function alone(scene) {
     });
     scene.strip(k, role, row, start, y, wide, h, {
       d: 0.2 * i,
-      asks: [address, `${words[asks]}: ${name}, ${what}`],
+      asks: [
+        address,
+        `${words[asks]}: ${name}, ${what}`,
+        k === "middle" ? firstAlive(rows[asks]) : 0,
+      ],
     });
     scene.text(`what ${k}`, what, start, y + h / 2 + small * 0.75, { size: small, d: 0.2 * i });
   });
@@ -87,6 +97,7 @@ export function alone(scene) {
         asks: [
           { of: "hidden", part: "encoder-feed", layer: 0, query: t },
           `${word}: ${alive[t]} of ${hidden[t].length} above zero`,
+          firstAlive(hidden[t]),
         ],
       },
     );
@@ -103,7 +114,7 @@ export function alone(scene) {
 }
 
 /** Of all heads of a layer: how much t looks at s. */
-const meanLook = ({ heads }, t) =>
+export const meanLook = ({ heads }, t) =>
   heads[0].weights[t].map((_, s) => mean(heads.map(({ weights }) => weights[t][s])));
 
 export function memory(scene) {

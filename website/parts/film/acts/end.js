@@ -1,7 +1,8 @@
 // The last act: all rounds, what training does otherwise, and why this word.
 
 import { shown } from "../../elements.js";
-import { chance, straight, two } from "../scene.js";
+import { sum } from "../../numbers.js";
+import { chance, share, straight, two } from "../scene.js";
 import { lookOf, sides } from "./decoder.js";
 
 export function end(scene) {
@@ -38,30 +39,35 @@ export function training(scene) {
   const wanted = rounds.map(({ written }) => written.word);
   const small = Math.min(scene.small, 0.8 * pitch);
   const figures = scene.width("> 99.9 %", small) + 6;
-  const bar = roomy ? 96 : 0;
-  const column = figures + bar + (roomy ? 16 : 4);
   const columnsAt = (size) => [scene.label(inputs, size), scene.label([...wanted, "wanted"], size)];
-  const size = scene.shrunk(Math.min(scene.sizeIn(pitch), roomy ? 17 : 13.5), (each) => {
+  const [gap, cells] = roomy ? [16, 60 + 16 * n] : [4, 26 + 4 * n];
+  const most = Math.min(scene.sizeIn(pitch), roomy ? 17 : 13.5);
+  const room = scene.right - scene.left - 2 * (figures + gap);
+  const spare = (room - sum(columnsAt(most)) - 60 - 64 * n) / 2;
+  const hasBars = roomy && room - sum(columnsAt(11)) - cells > 56;
+  const bar = hasBars ? Math.min(96, Math.max(28, spare)) : 0;
+  const column = figures + bar + gap;
+  const size = scene.shrunk(most, (each) => {
     const [label, target] = columnsAt(each);
-    return label + target + 2 * column + (roomy ? 60 + 16 * n : 26 + 4 * n);
+    return label + target + 2 * column + cells;
   });
   const [label, target] = columnsAt(size);
   const x = scene.left + label + 10;
   const out = scene.right - 2 * column - target - (roomy ? 22 : 6);
   const cell = Math.min((out - x - (roomy ? 26 : 8)) / n, roomy ? 66 : 30);
   const h = Math.min(pitch - 4, roomy ? 34 : 26);
-  const inside = Math.min(12, 0.6 * h);
-  const fits = inputs.every((word) => scene.width(word, inside, false) < cell - 6);
+  const inside = Math.min(11, 0.6 * h);
+  const fits = inputs.every((word) => scene.width(word, inside, false) < cell - 5);
   const up = y[0] - pitch / 2 - heading / 2 + 1;
-  const columns = [out + target + (roomy ? 22 : 6), scene.right - column + (roomy ? 16 : 4)];
+  const columns = [out + target + (roomy ? 22 : 6), scene.right - column + gap];
   scene.text("h sees", scene.fitting(["what each place sees", "sees"], out - x - 8), x, up);
   scene.text("h wanted", "wanted", out, up, { cls: "strong" });
-  const names = roomy ? ["before training", "after training"] : ["before", "after"];
+  const fullNames = bar + figures > scene.width("before training") + 8;
+  const names = fullNames ? ["before training", "after training"] : ["before", "after"];
   columns.forEach((from, c) => {
-    const place = roomy ? { x: from } : { x: from + figures, anchor: "end" };
+    const place = bar ? { x: from } : { x: from + figures, anchor: "end" };
     scene.text(`h ${names[c]}`, names[c], place.x, up, {
       anchor: place.anchor ?? "start",
-      cls: "strong",
       d: 0.3 * c,
     });
   });
@@ -101,13 +107,8 @@ export function training(scene) {
           r: 2,
           d,
         });
-      const asks =
-        c === 1
-          ? [
-              { of: "probability", query: t, id: rounds[t].written.id },
-              `${wanted[t]}: ${chance(p)}`,
-            ]
-          : undefined;
+      const of = ["before", "probability"][c];
+      const asks = [{ of, query: t, id: rounds[t].written.id }, `${wanted[t]}: ${chance(p)}`];
       scene.number(
         `chance ${c} ${t}`,
         chance(p),
@@ -139,17 +140,27 @@ function loss(scene, { before, after, columns, out, figures, bar }) {
     p: straight([scene.left, y - (roomy ? 22 : 20), scene.right, y - (roomy ? 22 : 20)]),
     d: 0.6,
   });
-  const words = roomy ? "loss: how surprised it is by the right word" : "loss (surprise)";
-  scene.text("loss", words, roomy ? scene.left : out - 8, y, {
-    anchor: roomy ? "start" : "end",
-    cls: "strong",
-    size: scene.fit([words], out - scene.left - 10, roomy ? 14 : 12.5),
-    d: 0.6,
+  const size = scene.small;
+  const ways = [
+    ["loss: how surprised it is by the right word"],
+    ["loss: how surprised it is", "by the right word"],
+    ["loss: surprise", "by the right word"],
+    ["loss"],
+  ];
+  const fits = (lines) => lines.every((s) => scene.width(s) <= out - scene.left - 10);
+  const lines = ways.find(fits) ?? ways.at(-1);
+  lines.forEach((s, i) => {
+    const at = y + 1.2 * size * (i - (lines.length - 1) / 2);
+    scene.text(`loss name ${i}`, s, scene.left, at, { cls: "strong", d: 0.6 });
   });
   losses.forEach((value, c) => {
-    const asks = c === 1 ? [{ of: "loss" }, `the loss: ${shown(value, 3)}`] : undefined;
+    const figure = c ? shown(value, 3) : two(value);
+    const asks = [
+      { of: "loss", before: !c },
+      `the loss ${c ? "after" : "before"} training: ${figure}`,
+    ];
     const x = columns[c] + (bar ? 0 : figures);
-    scene.number(`loss ${c}`, c ? shown(value, 3) : two(value), x, y, {
+    scene.number(`loss ${c}`, figure, x, y, {
       anchor: bar ? "start" : "end",
       cls: "number strong",
       size: roomy ? 16 : 13.5,
@@ -204,7 +215,7 @@ export function why(scene) {
         w: written - 12 - scene.left,
         h: left.pitch - 2,
       },
-      ...{ does: { cut: s }, pressed: gone, label: `Cut the look at ${word}` },
+      ...{ does: { cut: s }, pressed: gone, label: `Cut the look at ${word}: ${share(looks[s])}` },
     });
   });
   const first = [
@@ -254,13 +265,13 @@ export function why(scene) {
         ...{ anchor: "start", cls: best ? "number strong" : "number", d: 0.2 + 0.3 * c },
         asks: [
           { of: "probability", query: at, id, ...(c ? { cut: true } : {}) },
-          `${name(id)}: ${chance(probabilities[id])}`,
+          `${name(id)}, ${c ? "without" : "with all looks"}: ${chance(probabilities[id])}`,
         ],
       });
     });
   });
   scene.title(
-    `round ${at + 1}, after ${round.input.word}: second layer, mean of its four heads`,
-    `round ${at + 1}, after ${round.input.word}`,
+    `round ${at + 1}, after “${round.input.word}”: second layer, mean of its four heads`,
+    `round ${at + 1}, after “${round.input.word}”`,
   );
 }

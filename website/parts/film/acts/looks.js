@@ -2,7 +2,7 @@
 // the right, in the decoder as well.
 
 import { order } from "../../numbers.js";
-import { bend, share, signed, span, straight, strengths, two } from "../scene.js";
+import { bend, ORDINALS, share, signed, span, straight, strengths, two } from "../scene.js";
 
 /** A row of numbers that are written into their cells. */
 function cells(scene, k, role, row, x, y, w, h, { most, size, asks, strong = false, d = 0 }) {
@@ -21,7 +21,7 @@ function cells(scene, k, role, row, x, y, w, h, { most, size, asks, strong = fal
 }
 
 /** The size of figures in a cell so wide, or none where they do not fit. */
-const figuresIn = (cell) => (cell >= 36 ? Math.min(12.5, Math.max(10.5, 0.28 * cell)) : 0);
+const figuresIn = (cell) => (cell >= 36 ? Math.min(12.5, Math.max(11, 0.28 * cell)) : 0);
 
 export function meet(scene) {
   const { told, roomy } = scene;
@@ -35,7 +35,7 @@ export function meet(scene) {
       "q",
       "query",
       query,
-      roomy ? `${words[asks]} asks` : "asks",
+      roomy ? `${words[asks]}’s query` : "query",
       [share1("query", { query: asks }), `the query of ${words[asks]}`],
     ],
     [
@@ -45,7 +45,10 @@ export function meet(scene) {
       roomy ? `${words[met]}’s key` : "key",
       [share1("key", { key: met }), `the key of ${words[met]}`],
     ],
-    ["p", "plain", products, roomy ? "multiplied" : "×", null],
+    [
+      ...["p", "plain", products, roomy ? "multiplied" : "×"],
+      [share1("product", { query: asks, key: met }), "query times key"],
+    ],
   ];
   const label = Math.max(...lines.map(([, , , name]) => scene.width(name))) + 12;
   const x = scene.left + label;
@@ -72,7 +75,7 @@ export function meet(scene) {
         size,
         strong,
         d: 0.2 * i,
-        asks: asked && [{ ...asked[0], from }, asked[1]],
+        asks: [{ ...asked[0], from }, `${asked[1]}${split ? `, from number ${from + 1} on` : ""}`],
       });
       y += h;
     });
@@ -80,16 +83,15 @@ export function meet(scene) {
   }
   const total = products.reduce((sum, each) => sum + each, 0);
   const score = look.scores[asks][met];
-  const root = Math.sqrt(query.length);
-  const sum = `${roomy ? "the sum of these 16: " : "sum "}${two(total)}, ÷ ${root} = ${two(score)}, the score`;
-  scene.text("sum", sum, scene.right, y + (roomy ? 6 : 0), {
-    anchor: "end",
+  const sum = `${roomy ? "the sum of these 16: " : "sum "}${two(total)}, ÷ √${query.length} = ${two(score)}, the score`;
+  scene.number("sum", sum, scene.right, y + (roomy ? 6 : 0), {
     cls: "strong",
     size: roomy ? 14.5 : 13,
+    asks: [share1("score", { query: asks, key: met }), `the score: ${two(score)}`],
     d: 0.6,
   });
   scores(scene, y + (roomy ? 34 : 20), met);
-  scene.title("one of four heads, first layer: 16 numbers each");
+  scene.title(`the ${ORDINALS[head]} of four heads, first layer: 16 numbers each`);
 }
 
 /** Each word's score, and the share that softmax makes of it. */
@@ -197,8 +199,8 @@ export function fan(
   const most = span(rows);
   if (chooses) scene.chooses(y, pitch);
   const up = y[0] - pitch / 2 - heading / 2;
-  scene.text("h asked", "is asked", word, up, { anchor: "end" });
-  scene.text("h asks", "asks", scene.right, up, { anchor: "end" });
+  scene.text("h asked", "is asked", word, up, { anchor: "end", cls: "strong" });
+  scene.text("h asks", "asks", scene.right, up, { anchor: "end", cls: "strong" });
   asked.forEach((each, s) => {
     scene.word(`asked ${s}`, each, word, y[s], { anchor: "end", size, lang });
     scene.strip(
@@ -236,7 +238,7 @@ export function fan(
   if (masked)
     scene.text(
       "masked",
-      roomy ? "masked: not written yet" : "masked",
+      scene.fitting(["masked: not written yet", "masked"], word - left - scene.left - 8),
       scene.left,
       (y[asked.length] + y[n - 1]) / 2,
       { d: 0.2 },
@@ -280,7 +282,7 @@ export function looks(scene) {
       `${words[s]}: the ${width} numbers that go in`,
     ],
   });
-  scene.title("one of four heads, first layer");
+  scene.title(`the ${ORDINALS[head]} of four heads, first layer`);
 }
 
 export function average(scene) {
@@ -361,12 +363,12 @@ export function average(scene) {
     r: 3,
     d: 0.8,
   });
-  scene.title(`what “${words[asks]}” takes home from this head`);
+  scene.title(`what “${words[asks]}” takes home from the ${ORDINALS[head]} head`);
 }
 
 /** The first number's sum, with as many terms as there is room for, the largest of them. */
 function firstSum(scene, { x, y }) {
-  const { asks, look, weights, words } = scene.told;
+  const { asks, look, head, weights, words } = scene.told;
   const terms = order(weights);
   const text = (count) => {
     const kept = terms.slice(0, count).sort((a, b) => a - b);
@@ -376,5 +378,12 @@ function firstSum(scene, { x, y }) {
   const start = scene.roomy ? x : scene.left;
   let count = terms.length;
   while (count > 1 && scene.width(text(count), 12, false) > scene.right - start) count -= 1;
-  scene.text(`sum ${asks}`, text(count), start, y, { size: 12, cls: "number", d: 0.8 });
+  const address = { of: "taken", part: "encoder", layer: 0, head, query: asks };
+  const asked = [address, `the first number: ${two(look.taken[asks][0])}`];
+  scene.number(`sum ${asks}`, text(count), start, y, {
+    anchor: "start",
+    size: 12,
+    asks: asked,
+    d: 0.8,
+  });
 }

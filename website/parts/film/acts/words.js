@@ -77,8 +77,8 @@ function wordsWithNumbers(scene) {
   words.forEach((word, t) => {
     const on = t === asks;
     scene.word(`word ${t}`, word, x, y[t], { anchor: "end", size, on });
-    scene.text(`id ${t}`, String(ids[t]), number, y[t], {
-      anchor: "end",
+    scene.number(`id ${t}`, String(ids[t]), number, y[t], {
+      asks: [{ of: "id", query: t }, `${word} is number ${ids[t]}`],
       size: Math.min(size, 15),
       cls: on ? "number strong" : "number",
       d: 0.3 + 0.06 * t,
@@ -162,12 +162,13 @@ export function places(scene) {
   const small = scene.roomy ? 12.5 : 11;
   const step = 0.29 * pitch;
   const figures = step >= small * 1.02;
-  const from = x + (figures ? 58 : 4);
+  const plus = (t) => (scene.roomy ? `place ${t}:  + ` : "+ ");
+  const from = x + (figures ? scene.width(`${plus(0)}−0.00`, small) + 16 : 4);
   const most = span(sums);
   const parts = [
-    ["row", "word", trace.embedded, most, "", "embedding", "its row of the table"],
-    ["place", "position", trace.positions, 2, "+ ", "position", "the row of its place"],
-    ["sum", "memory", sums, most, "= ", "input", "the row that goes in"],
+    ["row", "word", trace.embedded, most, () => "", "embedding", "its row of the table"],
+    ["place", "position", trace.positions, 2, plus, "position", "the row of its place"],
+    ["sum", "memory", sums, most, () => "= ", "input", "the row that goes in"],
   ];
   words.forEach((word, t) => {
     scene.word(`word ${t}`, word, x - (scene.roomy ? 14 : 8), y[t], {
@@ -193,10 +194,10 @@ export function places(scene) {
         },
       );
       if (figures)
-        scene.text(`first ${k} ${t}`, sign + two(all[t][0]), from - 7, middle, {
-          anchor: "end",
+        scene.number(`first ${k} ${t}`, sign(t) + two(all[t][0]), from - 7, middle, {
           size: small,
           cls: t === asks ? "number strong" : "number",
+          asks: [address, `${word}: ${what} begins with ${two(all[t][0])}`],
           d,
         });
     });
