@@ -50,6 +50,10 @@ export class Sentences {
       this.#leave(this.box.text);
     });
     this.dialog = dialogOf("Another sentence", examples, form);
+    // The theme keeps Escape for itself where a fold has the focus.
+    this.dialog.addEventListener("keydown", (event) => {
+      if (event.key === "Escape" && !event.defaultPrevented) this.dialog.close();
+    });
   }
 
   #leave(text) {

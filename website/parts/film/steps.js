@@ -439,7 +439,7 @@ export const STEPS = [
       ],
       ...(trace.rounds.length === 1 ? [] : [fr(trace.text), "."]),
       ...(strange
-        ? [" It learned from no sentence like yours, so it may be nonsense."]
+        ? [" It has never met these words together in this way, so it may be wrong."]
         : known
           ? [` It learned from ${LEARNED} sentences, and not from this one.`]
           : []),

@@ -79,7 +79,7 @@ export function factsOf(trace) {
     table: (id) => data.subarray(id * width, (id + 1) * width).map((x) => x * Math.sqrt(width)),
     inner: feedForward.hidden[0].length,
     heads: attention.heads.length,
-    strange, // it has learned from no sentence like this one
+    strange, // it has met no sentence with these words together in this way
     known, // the translation is right, and the sentence is none of those that it learned from
     before: untrained(trace),
     first: { words: whoAsks(trace, look), busy: order(alive)[0], rounds },
