@@ -50,7 +50,7 @@ export class Sentences {
       this.#leave(this.box.text);
     });
     this.dialog = dialogOf("Another sentence", examples, form);
-    // The theme keeps Escape for itself where a fold has the focus.
+    // Where the fold of words has the focus, Chromium does not close the dialog by itself.
     this.dialog.addEventListener("keydown", (event) => {
       if (event.key === "Escape" && !event.defaultPrevented) this.dialog.close();
     });
