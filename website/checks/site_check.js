@@ -20,8 +20,10 @@ async () => {
 
   for (const fold of all("details:not(.dropdown)")) fold.open = true; // menus lie over the text
   for (const part of all(".book-translator, .book-living, .book-film")) {
-    part.scrollIntoView({ behavior: "instant" });
-    const there = () => part.querySelector("section") || "stopped" in part.dataset;
+    const there = () => {
+      part.scrollIntoView({ behavior: "instant" }); // again: the page above it may have grown
+      return part.querySelector("section") || "stopped" in part.dataset;
+    };
     await until(`a part: ${part.className}`, there);
     if (!part.querySelector("section")) found.push(`never fills in: ${part.className}`);
   }
