@@ -12,10 +12,11 @@ from typing import Any
 import torch
 
 from transformer.data.grammar import AlignedPair, grammar_pairs, grammar_vocabularies
+from transformer.data.grammar.lexicon import ADJECTIVES
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, UNK_ID
 from transformer.decoding import greedy_decode
 from transformer_book.experiments.translator import SENTENCES, trained
-from transformer_book.experiments.translator.data import MAX_LEN
+from transformer_book.experiments.translator.data import MAX_LEN, corpus
 from transformer_book.experiments.translator.trained_models import WEIGHTS
 from transformer_book.explorer.explored import from_model
 from website.extensions.grammar_rules import english_rules
@@ -40,7 +41,11 @@ def write_translator_files(folder: Path) -> None:
 
 @cache
 def translator_words() -> dict[str, Any]:
-    """Both vocabularies in the order of ids, examples, one translated, a head, the grammar."""
+    """Both vocabularies in the order of ids, examples, one translated, a head, the grammar.
+
+    ``learned`` is how many sentences the model was trained on; ``behind`` has the French forms of
+    each adjective that comes behind its noun.
+    """
     english, french = grammar_vocabularies()
     return {
         "english": english.words(range(len(english))),
@@ -52,6 +57,8 @@ def translator_words() -> dict[str, Any]:
         "head": aligning_head(),
         "opening": opening(),
         "grammar": english_rules(),
+        "learned": len(corpus().train),
+        "behind": {a.english: sum(a.french, ()) for a in ADJECTIVES if not a.precedes},
     }
 
 

@@ -9,20 +9,6 @@ import { watch } from "./watch.js";
 
 const HEAD = 2; // of the encoder's first layer: the third of four
 const adjectives = new Set(words.grammar.words.adjective);
-/** The adjectives that French puts behind the noun, with how their French begins. */
-const BEHIND = {
-  red: "roug",
-  white: "blan",
-  black: "noir",
-  happy: "heur",
-  sad: "tris",
-  tired: "fati",
-  intelligent: "inte",
-  famous: "célè",
-  cold: "froi",
-  hot: "chau",
-  expensive: "ch",
-};
 export const grammar = new Grammar(words.grammar);
 
 /** The word whose row is followed: an adjective that looks at another word, or whoever does so most. */
@@ -43,8 +29,8 @@ function crossesAt(trace, at, r) {
   const kinds = trace.source.words
     .slice(at[r], at[r - 1] + 1)
     .map((each) => grammar.kindOf.get(each));
-  const begins = BEHIND[trace.source.words[at[r]]];
-  if (!begins || !trace.rounds[r].written.word.startsWith(begins)) return false;
+  const forms = words.behind[trace.source.words[at[r]]] ?? [];
+  if (!forms.includes(trace.rounds[r].written.word)) return false;
   return kinds.pop() === "noun" && kinds.every((kind) => kind === "adjective");
 }
 
