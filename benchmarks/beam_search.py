@@ -28,6 +28,7 @@ def ours(model: peers.Ours, src: torch.Tensor, n: int) -> torch.Tensor:
         max_len=n,
         beam_size=BEAMS,
         length_penalty=LENGTH_PENALTY,
+        early_stopping=True,
     )[0]
 
 

@@ -83,7 +83,8 @@ def test_one_search_gives_what_a_search_with_each_penalty_gives(translator, alph
     sources = [*REFERENCES, "the cat", "snow ."]
     searched = candidates(translator[0], sources, *translator[1:], beam_size=3, batch_size=2)
     assert {len(some) > 1 for some in searched} == {True, False}
-    expected = translate(sources, *translator, beam_size=3, length_penalty=alpha, batch_size=2)
+    options = {"beam_size": 3, "early_stopping": True, "batch_size": 2}
+    expected = translate(sources, *translator, length_penalty=alpha, **options)
     assert pick(searched, alpha) == expected
 
 
@@ -91,7 +92,7 @@ def test_a_sentence_without_a_word_has_no_candidate_and_stays_empty(translator):
     sources = ["the cat", "", " "]
     searched = candidates(translator[0], sources, *translator[1:])
     assert [len(some) > 0 for some in searched] == [True, False, False]
-    assert pick(searched, 0.6) == translate(sources, *translator)
+    assert pick(searched, 0.6) == translate(sources, *translator, early_stopping=True)
 
 
 # What is stored

@@ -65,8 +65,11 @@ def penalised(score, length, alpha):
     return score / ((5 + length) / 6) ** alpha
 
 
-def beam_by_loops(m, src, K, alpha):
-    """Lists of (log-probability, tokens), one sentence, one hypothesis at a time."""
+def beam_by_loops(m, src, K, alpha, early):
+    """Lists of (log-probability, tokens), one sentence, one hypothesis at a time.
+
+    Unless it stops early it never stops: a search that may must find the same.
+    """
     live, ended = [(0.0, [1])], []
     for _ in range(MAX_LEN):
         grown = [
@@ -78,7 +81,7 @@ def beam_by_loops(m, src, K, alpha):
         grown.sort(key=lambda pair: -pair[0])
         ended += [pair for pair in grown[:K] if pair[1][-1] == 2]
         live = [pair for pair in grown if pair[1][-1] != 2][:K]
-        if len(ended) >= K:
+        if early and len(ended) >= K:
             break
     score, tokens = max(ended or live, key=lambda h: penalised(h[0], len(h[1]) - 1, alpha))
     return score, tokens[1:]
@@ -113,12 +116,16 @@ def test_sentences_here_end_at_many_lengths():
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.parametrize(("K", "alpha"), [(2, 0.6), (3, 0.0), (4, 0.6), (5, 2.0)])
-def test_beam_search_equals_plain_loops(K, alpha, seed):
+@pytest.mark.parametrize(
+    ("K", "alpha", "early"),
+    [(2, 0.6, False), (3, 0.0, False), (5, 2.0, False), (2, -1.0, False), (4, 0.6, True)],
+)
+def test_beam_search_equals_plain_loops(K, alpha, early, seed):
     m, src = model(seed, sharpness=1.5), sources(seed, B=3)
-    tokens, scores = beam_search(m, src, beam_size=K, length_penalty=alpha, **IDS)
+    options = {"beam_size": K, "length_penalty": alpha, "early_stopping": early}
+    tokens, scores = beam_search(m, src, **options, **IDS)
     m.eval()
-    expected = [beam_by_loops(m, s, K, alpha) for s in src]
+    expected = [beam_by_loops(m, s, K, alpha, early) for s in src]
     assert rows(tokens) == [t for _, t in expected]
     assert_close(
         scores.double(), torch.tensor([s for s, _ in expected]).double(), rtol=0, atol=1e-5
@@ -188,7 +195,7 @@ def test_company_in_the_batch_changes_nothing(search):
 
 
 def test_a_higher_penalty_never_gives_a_shorter_sentence_of_the_two():
-    # what the search sets aside does not depend on the penalty; which of them it returns does
+    # what a search could set aside does not depend on the penalty; which of them it returns does
     lengths = {}
     for alpha in (-2.0, 0.0, 0.6, 5.0):
         found = [
@@ -540,9 +547,10 @@ def test_threads_that_decode_together_leave_the_model_as_it_was(search):
 NEVER = -1e9
 
 
-def beams_of(K, *steps, words=5):
+def beams_of(K, *steps, words=5, early_stopping=True, **options):
     """A search of one sentence through hand-made probabilities: one {word: p} a step, all beams."""
-    beams = Beams(1, K, Limits(1, 2, max_len=6), pad_id=0, device="cpu")
+    options |= {"early_stopping": early_stopping, "pad_id": 0, "device": "cpu"}
+    beams = Beams(1, K, Limits(1, 2, max_len=6), **options)
     rows = None
     for step in steps:
         logits = torch.full((K, words), NEVER)
@@ -605,11 +613,70 @@ def test_two_beams_that_end_at_once_both_leave_a_place():
     assert beams.tokens[0, :, 1:3].tolist() == [[3, 3], [4, 3], [5, 3]]
 
 
+@pytest.mark.parametrize(
+    ("p", "alpha", "goes_on"),
+    [
+        (0.2, 0.0, False),  # a word more makes no sentence likelier: 0.4 has ended
+        (0.6, 0.0, True),
+        # with six tokens log 0.2 would be worth -1.61 / (11 / 6)^α, and log 0.4 is -0.92
+        (0.2, 0.9, False),
+        (0.2, 1.0, True),
+        # a negative penalty divides by least at the next length: -0.51 / (7 / 6)^α
+        (0.6, -3.7, True),
+        (0.6, -4.0, False),
+    ],
+)
+def test_a_search_goes_on_while_a_beam_could_still_end_better(p, alpha, goes_on):
+    step = {2: 0.4, 3: p, **dict.fromkeys(range(4, 8), (0.6 - p) / 4 or 1e-9)}
+    _, rows = beams_of(2, step, words=8, early_stopping=False, length_penalty=alpha)
+    assert rows.tolist() == ([0, 0] if goes_on else [])
+
+
+def test_nothing_ended_or_nothing_left_to_go_on():
+    _, rows = beams_of(2, {3: 0.6, 4: 0.4}, early_stopping=False)
+    assert len(rows) == 2
+    _, rows = beams_of(2, {2: 1.0}, early_stopping=False, words=3)
+    assert rows.tolist() == []
+
+
+def test_a_beam_of_one_stops_at_its_end_whatever_the_penalty():
+    _, rows = beams_of(1, {2: 0.5, 3: 0.3, 4: 0.2}, early_stopping=False, length_penalty=2.0)
+    assert rows.tolist() == []
+
+
+@pytest.mark.parametrize(
+    ("K", "max_len", "alpha"), [(3, 5, -1.0), (3, 5, 0.0), (3, 5, 0.6), (8, 6, 1.4)]
+)
+def test_where_exhaustive_search_wins_over_stopping_early_beams_go_on(K, max_len, alpha):
+    # tables of two words, whose beams are wide enough to keep what becomes the best
+    bodies = [b for n in range(max_len) for b in itertools.product((3, 4), repeat=n)]
+    paths = [(1, *body, 2) for body in bodies]
+    lost = 0
+    for seed in range(25):
+        table = torch.randn(5, 5, generator=torch.Generator().manual_seed(seed)).double()
+        table[:, :2] = NEVER
+        p = table.log_softmax(dim=1).tolist()
+        sums = [sum(p[a][b] for a, b in itertools.pairwise(path)) for path in paths]
+        scores = [penalised(x, len(path) - 1, alpha) for x, path in zip(sums, paths, strict=True)]
+        best = paths[scores.index(max(scores))]
+        found = {}
+        for early in (False, True):
+            options = {"length_penalty": alpha, "early_stopping": early}
+            beams = Beams(1, K, Limits(1, 2, max_len), pad_id=0, device="cpu", **options)
+            for _ in range(max_len):
+                if len(beams.advance(table[beams.last_tokens()])) == 0:
+                    break
+            found[early] = (1, *rows(beams.best()[0])[0])
+        assert found[False] == best, seed
+        lost += found[True] != best
+    assert lost
+
+
 def test_one_search_serves_every_penalty():
     m, src = model(sharpness=1.0), sources()
-    beams = search_beams(m, src, Limits(**IDS), beam_size=4)
+    beams = search_beams(m, src, Limits(**IDS), beam_size=4, early_stopping=True)
     for alpha in (-2.0, 0.0, 0.6, 5.0):
-        tokens, log_p = beam_search(m, src, length_penalty=alpha, **IDS)
+        tokens, log_p = beam_search(m, src, length_penalty=alpha, early_stopping=True, **IDS)
         best, best_log_p = beams.best(alpha)
         assert torch.equal(best, tokens)
         assert torch.equal(best_log_p, log_p)

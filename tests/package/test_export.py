@@ -126,17 +126,18 @@ def test_the_logits_are_ours(hf, byte_pairs, words, tmp_path, kind):
     assert (logits[..., len(tgt) :] < -1e8).all()  # the token that only starts
 
 
-@pytest.mark.parametrize("beams", [1, 4])
-def test_generate_writes_what_we_write(pair, beams):
+@pytest.mark.parametrize(("beams", "stop"), [(1, True), (4, True), (4, "never")])
+def test_generate_writes_what_we_write(pair, beams, stop):
     (model, src, tgt), (theirs, tokenizer, other) = pair
     texts = tokenizer(LINES, padding=True, return_tensors="pt")
-    length = {"max_length": 16, "length_penalty": 0.0} if beams > 1 else {"max_length": 16}
-    written = theirs.generate(**texts, num_beams=beams, **length)[:, 1:]
+    how = {"length_penalty": 0.0, "early_stopping": stop} if beams > 1 else {}
+    written = theirs.generate(**texts, num_beams=beams, max_length=16, **how)[:, 1:]
     given = sources(src)
     if beams == 1:
         ours = greedy_decode(model, given, **ENDS, max_len=15)
     else:
-        ours, _ = beam_search(model, given, **ENDS, max_len=15, beam_size=beams, length_penalty=0.0)
+        how["early_stopping"] = stop is True
+        ours, _ = beam_search(model, given, **ENDS, max_len=15, beam_size=beams, **how)
     assert up_to_the_end(written) == up_to_the_end(ours)
     assert len(written.unique()) > 6  # else any mistake would do
     assert len(set(map(len, up_to_the_end(ours)))) > 2

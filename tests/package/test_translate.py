@@ -88,10 +88,13 @@ def test_the_longest_come_first_with_others_of_their_length(model, monkeypatch):
     assert [shape for shape, _ in seen] == [(2, 7), (2, 4), (1, 2)]
 
 
-@pytest.mark.parametrize("length_penalty", [-9.0, 0.6, 9.0])
-def test_the_beam_is_searched_as_asked(model, length_penalty):
+@pytest.mark.parametrize(("length_penalty", "early"), [(-9.0, False), (0.6, True), (9.0, True)])
+def test_the_beam_is_searched_as_asked(model, length_penalty, early):
+    with torch.no_grad():
+        model.output.weight[EOS_ID] *= 3  # so that some beams end early and others do not
     src = pad([[*TOKENIZERS[0].encode(SENTENCES[0]), EOS_ID]])
     sizes = {"max_len": 9, "beam_size": 3, "length_penalty": length_penalty}
+    sizes["early_stopping"] = early
     tokens, _ = beam_search(model, src, bos_id=BOS_ID, eos_id=EOS_ID, **sizes)
     found = translate(SENTENCES[:1], model, *TOKENIZERS, **sizes)
     assert found == [TOKENIZERS[1].decode(tokens[0])]
@@ -112,6 +115,7 @@ def test_there_is_one_way_to_decode_by_default():
         parameters = inspect.signature(function).parameters
         assert parameters["beam_size"].default == Decoding().beam_size
         assert parameters["length_penalty"].default == Decoding().length_penalty
+        assert parameters["early_stopping"].default == Decoding().early_stopping
 
 
 def test_a_model_with_another_padding_is_refused():
@@ -274,11 +278,12 @@ def test_the_options_of_decoding_are_handed_on(translated, monkeypatch):
         return lines
 
     monkeypatch.setattr("transformer.commands.translate.translate", record)
-    translated(b"a\n", "--beam-size", "7", "--length-penalty", "-1.5", "--max-len", "9")
+    options = ("--beam-size", "7", "--length-penalty", "-1.5", "--max-len", "9")
+    translated(b"a\n", *options, "--early-stopping")
     translated(b"a\n")
     assert seen == [
-        {"beam_size": 7, "length_penalty": -1.5, "max_len": 9},
-        {"beam_size": 4, "length_penalty": 0.6, "max_len": None},
+        {"beam_size": 7, "length_penalty": -1.5, "max_len": 9, "early_stopping": True},
+        {"beam_size": 4, "length_penalty": 0.6, "max_len": None, "early_stopping": False},
     ]
 
 
@@ -541,8 +546,8 @@ def test_decoding_is_as_asked_and_named(run, held_out, tmp_path, capsys):
     assert main(["evaluate", str(run), *held_out[2], "--device", "cpu", *options]) == 0
     found = json.loads((tmp_path / "x.json").read_text())
     assert found["decoding"] == "greedy, at most 2 tokens"
-    named = str(Decoding(beam_size=3, length_penalty=2.5, max_len=7))
-    assert named == "beam 3, length penalty 2.5, at most 7 tokens"
+    named = str(Decoding(beam_size=3, length_penalty=2.5, max_len=7, early_stopping=True))
+    assert named == "beam 3, length penalty 2.5, early stopping, at most 7 tokens"
     assert found["exact match"] == 0
 
 
@@ -556,7 +561,7 @@ def test_what_is_measured_is_decoded_as_asked_from_what_the_model_reads(run, mon
     monkeypatch.setattr("transformer.commands.evaluate.translate", record)
     loaded, pairs = RunFolder(run).load(), [("A Dog", "a dog")]
     examples, _ = encode_pairs(pairs, *loaded.tokenizers, max_len=64)
-    options = {"beam_size": 3, "length_penalty": 2.5, "max_len": 7}
+    options = {"beam_size": 3, "length_penalty": 2.5, "max_len": 7, "early_stopping": True}
     for lowercase, read in ((False, "A Dog"), (True, "a dog")):
         measured = measure(
             loaded._replace(lowercase=lowercase),

@@ -71,6 +71,7 @@ def measure(
         max_len=decoding.max_len,
         beam_size=decoding.beam_size,
         length_penalty=decoding.length_penalty,
+        early_stopping=decoding.early_stopping,
         batch_size=batch_size,
     )
     wanted = [clean_line(line, lowercase=run.lowercase) for line in references]

@@ -87,6 +87,7 @@ class Decoding:
     beam_size: int = 4
     length_penalty: float = 0.6
     max_len: int | None = None
+    early_stopping: bool = False
 
     def check(self, *, max_len: int, tgt_vocab_size: int) -> None:
         """Raises ValueError for what a model of these sizes cannot decode with."""
@@ -99,7 +100,8 @@ class Decoding:
         at_most = f", at most {self.max_len} tokens" if self.max_len else ""
         if self.beam_size == 1:
             return f"greedy{at_most}"
-        return f"beam {self.beam_size}, length penalty {self.length_penalty:g}{at_most}"
+        early = ", early stopping" if self.early_stopping else ""
+        return f"beam {self.beam_size}, length penalty {self.length_penalty:g}{early}{at_most}"
 
 
 def add_number(
@@ -129,6 +131,8 @@ def add_decoding(group: argparse._ActionsContainer) -> None:
     add_number(group, "--beam-size", whole, 4, "1 is greedy")
     penalty = "of beam search: more prefers longer sentences"
     add_number(group, "--length-penalty", finite, 0.6, penalty)
+    early = "end when as many sentences as beams have ended: sooner, and at times worse"
+    group.add_argument("--early-stopping", action="store_true", help=early)
 
 
 def add_translating(group: argparse._ActionsContainer) -> None:

@@ -84,7 +84,9 @@ def load_run(args: argparse.Namespace) -> LoadedRun:
 
 def load_to_translate(args: argparse.Namespace) -> tuple[LoadedRun, Decoding]:
     """Raises ValueError for what the model cannot decode with."""
-    run, decoding = load_run(args), Decoding(args.beam_size, args.length_penalty, args.max_len)
+    run = load_run(args)
+    how = args.beam_size, args.length_penalty, args.max_len, args.early_stopping
+    decoding = Decoding(*how)
     decoding.check(max_len=run.model.max_len, tgt_vocab_size=run.model.tgt_vocab_size)
     return run, decoding
 

@@ -101,7 +101,7 @@ def _measure(args: argparse.Namespace, job: Job, device: torch.device) -> None:
     run = job.folder.load("best", device=device)
     results: dict[str, Any] = {"steps": job.folder.last_step(), "checkpoint": run.checkpoint}
     measured = [name for name in ("dev", "test") if name in job.splits]
-    decoding = Decoding(args.beam_size, args.length_penalty)
+    decoding = Decoding(args.beam_size, args.length_penalty, early_stopping=args.early_stopping)
     for name in measured:
         results[name] = measure(run, job.splits[name], decoding=decoding)
     job.folder.write_results(results)

@@ -33,7 +33,7 @@ from transformer.training.objective import paper_optimizer
 # All others are settled when a run begins. The sentences are held against their digests instead.
 FREE = {
     *("out", "train", "dev", "test", "steps", "epochs", "save_every", "keep", "device", "compile"),
-    *("quiet", "beam_size", "length_penalty", "command", "debug"),
+    *("quiet", "beam_size", "length_penalty", "early_stopping", "command", "debug"),
 }
 # A field of the configuration is an option by itself, but for those that the data decide.
 _DECIDED = {"src_vocab_size", "tgt_vocab_size", "pad_id", "share_embeddings"}

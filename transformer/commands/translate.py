@@ -38,6 +38,7 @@ def execute(args: argparse.Namespace) -> None:
             max_len=decoding.max_len,
             beam_size=decoding.beam_size,
             length_penalty=decoding.length_penalty,
+            early_stopping=decoding.early_stopping,
         )
         for translation in translations:
             print(translation)

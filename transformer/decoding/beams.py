@@ -19,14 +19,19 @@ Beam b of the i-th sentence that still goes on is row K i + b. A step goes from 
 4. the K likeliest that do not end are the new beams. Two of them may come from one old beam, and
    then another old beam has come to nothing: ``advance`` says from which row each of them comes, so
    that the model's caches follow;
-5. a sentence that has set aside K leaves the table, and its rows leave the model's batch.
+5. a sentence is done when none of its beams can still end with a better score than the best that
+   was set aside. It leaves the table, and its rows leave the model's batch.
+
+How good can a beam still end? Each word makes a sentence less likely, or at best as likely. So it
+ends with no more than the log-probability that it has now, divided by what prefers it most: the
+divisor of the longest sentence, or of the next length where a negative penalty prefers short ones.
 """
 
 import math
 from typing import NamedTuple
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from transformer.decoding.limits import Limits, length_divisor
@@ -52,12 +57,17 @@ class Beams:
         *,
         pad_id: int | None,
         device: torch.device | str,
+        length_penalty: float = 0.0,
+        early_stopping: bool = False,
     ):
         n, K = n_sentences, beam_size
+        self.length_penalty = length_penalty
+        self.early_stopping = early_stopping or K == 1  # one beam is greedy: it stops at its end
         self.n_sentences, self.K, self.limits, self.pad_id = n, K, limits, pad_id
         self.length = 0  # how many tokens each beam has, without the first one
         self.going = torch.arange(n, device=device)  # (n,), which sentences are not done
         self.n_ended = torch.zeros(n, dtype=torch.long, device=device)  # of each sentence
+        self.best_score = torch.full((n,), -math.inf, device=device)  # of what has ended
         self.ended: list[Ended] = []  # at most one entry for each length
         # the table: what each beam has written, <bos> in front, and its log-probability
         self.tokens = limits.unwritten(n, K, limits.max_len + 1, pad_id=pad_id, device=device)
@@ -94,17 +104,28 @@ class Beams:
         self.log_p, kept = log_p.masked_fill(ends, -math.inf).topk(K)  # (n, K)
         self.tokens = tokens.gather(1, kept[:, :, None].expand(-1, -1, tokens.size(2)))
         rows = beam.gather(1, kept) + K * torch.arange(n, device=flat.device)[:, None]
-        # 5. Sentences with K ends are done.
-        on = self.n_ended[self.going] < K
+        # 5. Sentences that nothing can make better are done.
+        on = self._go_on()
         if not on.all():
             self.going, self.tokens, self.log_p = self.going[on], self.tokens[on], self.log_p[on]
             rows = rows[on]
         return rows.flatten()
 
+    def _go_on(self) -> Bool[Tensor, " n"]:
+        """Which sentences are not done; NaN goes on, for ``finish`` to meet it."""
+        if self.early_stopping:
+            return self.n_ended[self.going] < self.K
+        lengths = self.length + 1, self.limits.max_len
+        divisor = max(length_divisor(n, self.length_penalty) for n in lengths)
+        return ~(self.best_score[self.going] >= self.log_p[:, 0] / divisor)
+
     def _set_aside(self, tokens: Tensor, log_p: Tensor, ends: Tensor) -> None:
         ends = ends & (log_p > -math.inf)  # a beam that does not exist yet cannot end
         self.n_ended[self.going] += ends.sum(dim=1)
-        self._keep(tokens, log_p.masked_fill(~ends, -math.inf))
+        log_p = log_p.masked_fill(~ends, -math.inf)
+        score = log_p.amax(dim=1) / length_divisor(self.length, self.length_penalty)
+        self.best_score[self.going] = self.best_score[self.going].maximum(score)
+        self._keep(tokens, log_p)
 
     def _keep(self, tokens: Tensor, log_p: Tensor) -> None:
         """The likeliest of each sentence: of one length, no penalty prefers another."""
@@ -128,20 +149,22 @@ class Beams:
         return self.ended
 
     def best(
-        self, length_penalty: float = 0.0
+        self, length_penalty: float | None = None
     ) -> tuple[Int[Tensor, "n length"], Float[Tensor, " n"]]:
         """The sentence with the highest score log P / ((5 + n) / 6)^α of each, and its log P.
 
-        Of two with the same score the shorter one, which was set aside first. Raises ValueError
-        as :meth:`finish` does.
+        α is the search's own, or another where the search stops early, which no penalty steers. Of
+        two with the same score the shorter one, which was set aside first. Raises ValueError as
+        :meth:`finish` does.
         """
+        alpha = self.length_penalty if length_penalty is None else length_penalty
         n, device = self.n_sentences, self.log_p.device
         best = self.limits.unwritten(n, self.length, pad_id=self.pad_id, device=device)
         best_log_p = torch.full((n,), -math.inf, dtype=torch.float32, device=device)
         best_score = torch.full((n,), -math.inf, dtype=torch.float32, device=device)
         for sources, tokens, log_p in self.finish():  # the shortest first
             n_tokens = tokens.size(1)
-            score = log_p / length_divisor(n_tokens, length_penalty)
+            score = log_p / length_divisor(n_tokens, alpha)
             better = score > best_score[sources]
             rows = sources[better]
             best_score[rows], best_log_p[rows] = score[better], log_p[better]

@@ -98,21 +98,36 @@ def beam_search(
     max_len: int,
     beam_size: int = 4,
     length_penalty: float = 0.6,
+    early_stopping: bool = False,
     use_cache: bool = True,
 ) -> tuple[Int[Tensor, "B length"], Float[Tensor, " B"]]:
-    """The best of the ``beam_size`` sentences that end first, and its log-probability; chapter 10.
+    """The best sentence that ``beam_size`` beams find, and its log-probability; chapter 10.
 
     A sentence Y of n tokens scores log P(Y | X) / ((5 + n) / 6)^length_penalty, Wu et al. (2016),
     Eq. 14 without coverage; n counts ``eos_id``. At each step the ``beam_size`` best continuations
-    stay, and those that end are set aside; a search ends when it has set aside ``beam_size``, or at
-    ``max_len`` with the best unfinished one. Raises ValueError as :func:`greedy_decode` does, and
-    for a ``length_penalty`` so far from 0 that no scores are left to compare.
+    stay, and those that end are set aside. A search goes on while one that has not ended could
+    still end with a better score, up to ``max_len``; where none has ended by then, the best
+    unfinished one is returned. Hugging Face calls this rule ``early_stopping="never"``.
+
+    ``early_stopping`` ends a search when ``beam_size`` sentences have ended, as Vaswani et al.
+    (2017) may have done: sooner, above all with a penalty over 1, and with a worse sentence now and
+    then. With a ``beam_size`` of 1, both are greedy decoding.
+
+    Raises ValueError as :func:`greedy_decode` does, and for a ``length_penalty`` so far from 0
+    that no scores are left to compare.
     """
     limits = Limits(bos_id, eos_id, max_len)
     check_positive(beam_size=beam_size, max_len=max_len)
     check_length_penalty(length_penalty, max_len)
-    beams = search_beams(model, src, limits, beam_size=beam_size, use_cache=use_cache)
-    return beams.best(length_penalty)
+    return search_beams(
+        model,
+        src,
+        limits,
+        beam_size=beam_size,
+        length_penalty=length_penalty,
+        early_stopping=early_stopping,
+        use_cache=use_cache,
+    ).best()
 
 
 def search_beams(
@@ -121,15 +136,25 @@ def search_beams(
     limits: Limits,
     *,
     beam_size: int,
+    length_penalty: float = 0.0,
+    early_stopping: bool = False,
     use_cache: bool = True,
 ) -> Beams:
     """A whole search, whose result holds all that it set aside; chapters 10 and 11.
 
-    The length penalty does not steer a search, it only chooses among what has ended:
-    ``search_beams(…).best(length_penalty)``, as often as there are penalties to be tried.
+    No penalty steers a search with ``early_stopping``, it only chooses among what has ended: then
+    ``search_beams(…).best(length_penalty)`` as often as there are penalties to be tried.
     """
     with decoding_steps(model, src, limits, use_cache=use_cache) as steps:
-        beams = Beams(len(src), beam_size, limits, pad_id=model.pad_id, device=src.device)
+        beams = Beams(
+            len(src),
+            beam_size,
+            limits,
+            pad_id=model.pad_id,
+            device=src.device,
+            length_penalty=length_penalty,
+            early_stopping=early_stopping,
+        )
         steps.select(beams.first_rows())  # from a row for each sentence to one for each beam
         for _ in range(limits.max_len):
             rows = beams.advance(steps.next(beams.last_tokens()))

@@ -22,9 +22,10 @@ def translate(
     max_len: int | None = None,
     beam_size: int = 4,
     length_penalty: float = 0.6,
+    early_stopping: bool = False,
     batch_size: int = 64,
 ) -> list[str]:
-    """The translation of each sentence, by beam search; greedy with a ``beam_size`` of 1.
+    """The translation of each sentence, by ``beam_search``; greedy with a ``beam_size`` of 1.
 
     Chapter 11. A translation has up to ``max_len`` tokens; by default 50 more than the longest
     source of its batch, Vaswani et al. (2017), section 6.1. Sentences and translations are lines
@@ -43,7 +44,7 @@ def translate(
     batches = source_batches(sentences, model, src_tokenizer, batch_size=batch_size)
     for rows, src in batches:
         longest = max_len or longest_translation(src, model)
-        tokens = _search(model, src, longest, beam_size, length_penalty)
+        tokens = _search(model, src, longest, beam_size, length_penalty, early_stopping)
         for i, ids in zip(rows, tokens.cpu(), strict=True):
             translations[i] = clean_line(tgt_tokenizer.decode(ids))
     return translations
@@ -95,7 +96,12 @@ def _encode(sentences: Sequence[str], tokenizer: Tokenizing, limit: int) -> list
 
 
 def _search(
-    model: Decodable, src: Tensor, max_len: int, beam_size: int, length_penalty: float
+    model: Decodable,
+    src: Tensor,
+    max_len: int,
+    beam_size: int,
+    length_penalty: float,
+    early_stopping: bool,
 ) -> Tensor:
     if beam_size == 1:
         return greedy_decode(model, src, bos_id=BOS_ID, eos_id=EOS_ID, max_len=max_len)
@@ -107,6 +113,7 @@ def _search(
         max_len=max_len,
         beam_size=beam_size,
         length_penalty=length_penalty,
+        early_stopping=early_stopping,
     )
     return tokens
 

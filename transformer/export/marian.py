@@ -212,11 +212,11 @@ def _settings(c: TransformerConfig, start: int) -> dict[str, Any]:
 
 
 def _generation(c: TransformerConfig, start: int) -> dict[str, Any]:
-    """As ``translate`` decodes, but for the length penalty: theirs divides by n^0.6."""
+    """As ``translate`` decodes with ``early_stopping``, Marian's rule; theirs divides by n^0.6."""
     return {
         **_ends(start),
         "num_beams": 4,
-        "early_stopping": True,  # with as many sentences as beams
+        "early_stopping": True,
         "length_penalty": 0.6,
         "max_length": c.max_len + 1,  # the start counts
         "suppress_tokens": [PAD_ID],

@@ -96,14 +96,13 @@ def of_searching(model: Transformer, test: Batch) -> Measures:
     log_p = model(*test.inputs).log_softmax(dim=-1).gather(2, test.labels[..., None])[..., 0]
     of_reference = log_p.masked_fill(test.labels == PAD_ID, 0.0).sum(dim=-1)
     for K in WIDTHS:
-        beams = search_beams(model, test.src, limits, beam_size=K)
+        beams = search_beams(model, test.src, limits, beam_size=K, early_stopping=True)
         written, log_p = beams.best()
         right = look(f"{K}", written)
         found[f"log_p {K}"] = log_p.mean().item()
         if K == 16:
             found["prefers its error"] = (log_p > of_reference)[~right].double().mean().item()
         for alpha in PENALTIES if K in (4, 16) else ():
-            beams = search_beams(model, test.src, limits, beam_size=K)
             look(f"{K}, α = {alpha}", beams.best(alpha)[0])
     found["tokens of a reference"] = (test.labels != PAD_ID).sum().item() / len(test.labels)
     return found
@@ -113,7 +112,7 @@ def of_exact_search(model: Transformer, test: Batch) -> Measures:
     """Of a few sentences: how long the likeliest is, and how often 4 and 32 beams miss it."""
     src, limits = test.src[:EXACT], Limits(BOS_ID, EOS_ID, MAX_LEN)
     (by_4, log_p_4), (_, log_p_32) = (
-        search_beams(model, src, limits, beam_size=K).best() for K in (4, 32)
+        search_beams(model, src, limits, beam_size=K, early_stopping=True).best() for K in (4, 32)
     )
     sources = [row[row != PAD_ID] for row in src]
     bounds = (log_p_32 - 1e-3).tolist()  # at least what the widest search has found

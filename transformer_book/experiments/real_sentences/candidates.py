@@ -34,14 +34,15 @@ def candidates(
 ) -> list[list[Candidate]]:
     """For each sentence the likeliest of each length that a beam search set aside; chapter 11.
 
-    The length penalty does not steer the search, it only picks among these: :func:`pick` gives
-    what ``transformer.decoding.translate.translate`` writes with any ``length_penalty``. A sentence
-    without a word has none.
+    No length penalty steers a search that stops early, it only picks among these: :func:`pick`
+    gives what ``transformer.decoding.translate.translate`` writes with any ``length_penalty`` and
+    with ``early_stopping``. A sentence without a word has none.
     """
     candidates_of: list[list[Candidate]] = [[] for _ in sentences]
     for rows, src in source_batches(sentences, model, src_tokenizer, batch_size=batch_size):
         limits = Limits(BOS_ID, EOS_ID, longest_translation(src, model))
-        for ended in search_beams(model, src, limits, beam_size=beam_size).finish():
+        beams = search_beams(model, src, limits, beam_size=beam_size, early_stopping=True)
+        for ended in beams.finish():
             triples = (column.tolist() for column in ended)
             for source, ids, log_p in zip(*triples, strict=True):
                 text = clean_line(tgt_tokenizer.decode(ids))

@@ -60,7 +60,7 @@ export const last = (words) => words.at(-1) ?? "<bos>";
 const nextOf = (follows, words) => Object.entries(follows[last(words)] ?? { [END]: 1 });
 export const said = (words) => words.filter((word) => word !== END).join(" ");
 
-/** Beam search as in the package. The steps are kept, to be looked at. */
+/** Beam search as in the package, up to 20 tokens. The steps are kept, to be looked at. */
 export function search(follows, K, alpha) {
   const steps = [];
   const { ended } = keepBeams(
@@ -68,7 +68,10 @@ export function search(follows, K, alpha) {
     {
       lengthen: (beams) => beams.flatMap((beam) => lengthen(follows, beam)).sort(likelierFirst),
       hasEnded: ({ words }) => last(words) === END,
+      logOf: ({ log }) => log,
       K,
+      alpha,
+      maxLen: 20,
       look: (step) => steps.push(step),
     },
   );

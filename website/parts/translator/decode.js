@@ -40,8 +40,8 @@ export function filtered(logits, { temperature = 1, topK, topP } = {}) {
 
 /**
  * Beam search: at each step the `beamSize` best continuations stay; those that end are set aside,
- * and enough of them end the search. Returns the best one with its log-probability and score, and
- * all that were set aside, the best first.
+ * until none that goes on could be better. Returns the best one with its log-probability and
+ * score, and all that were set aside, the best first.
  */
 export function beamSearch(model, source, limits, { beamSize = 4, lengthPenalty = 0.6 } = {}) {
   if (!(beamSize >= 1)) throw new Error(`beamSize must be at least 1, got ${beamSize}`);
@@ -49,7 +49,9 @@ export function beamSearch(model, source, limits, { beamSize = 4, lengthPenalty 
   const { beams, ended } = keepBeams(start, {
     lengthen: (beams) => continuations(model, beams, limits, 2 * beamSize),
     hasEnded: ({ ends }) => ends,
+    logOf: ({ logP }) => logP,
     K: beamSize,
+    alpha: lengthPenalty,
     maxLen: limits.maxLen,
   });
   const found = (ended.length ? ended : beams).map(({ tokens, logP }) => ({
