@@ -217,6 +217,8 @@ def turns_and_exercises_can_be_tried_and_are_solved(notebook: NotebookNode) -> I
     for cell in code_cells(notebook):
         if exercise := re.fullmatch(r"exercise-(\d+)-(\d+)", cell.id):
             number = ".".join(exercise.groups())
+            if f"\ncheck_{number.replace('.', '_')}" not in cell.source:
+                yield f"{cell.id}: its check must be named check_{number.replace('.', '_')}"
             tried.append((cell, f"Exercise {number}", cell.id.replace("exercise", "solution")))
     asked = [f"Exercise {n}" for n in re.findall(NUMBERS["exercise"], markdown(notebook), re.M)]
     if asked != [what for _, what, _ in tried[len(turns) :]]:

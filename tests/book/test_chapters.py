@@ -112,6 +112,9 @@ BROKEN = {
     ],
     "it asks": lambda n, c: c("exercise-4-1").update(id="exercise-4-9"),
     "must be open, and say first": lambda n, c: tell(c("your-turn-"), "✓ Your turn 4.1: right"),
+    "its check must be named check_4_1": lambda n, c: text(
+        c("exercise-4-1"), "check_4_1", "check_41"
+    ),
     "no cell solution-4-1 follows": lambda n, c: n.cells.remove(c("solution-4-1")),
     "solution-4-2: is not folded": lambda n, c: c("solution-4-2").metadata.pop("tags"),
     "does not print ✓ Exercise 4.1": lambda n, c: tell(c("solution-4-1"), "✗ Exercise 4.1"),
