@@ -80,6 +80,7 @@ BROKEN = {
     "its kernel is an editor's": lambda n, c: n.metadata.kernelspec.update(display_name=".venv"),
     "an editor has left something": lambda n, c: c("solution").metadata.update(scrolled=True),
     "ran as None": lambda n, c: c("solution").update(execution_count=None),
+    "are not what its stamp was made of": lambda n, c: tell(c("solution"), "edited"),
     "stores an error or a warning": lambda n, c: c("solution").outputs[0].update(name="stderr"),
     "is not the set-up cell": lambda n, c: text(set_up(n), "One", "Two"),
     "must be tagged remove-cell": lambda n, c: set_up(n).metadata.update(tags=[]),
