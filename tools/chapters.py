@@ -1,7 +1,7 @@
 """Run the chapters and store what they print: ``make chapters``.
 
 A chapter's outputs are committed. Each notebook carries a stamp that says what they were made from,
-so that only those are run whose outputs may have changed. Nothing else reads it.
+so that only those are run whose outputs may have changed.
 """
 
 import argparse

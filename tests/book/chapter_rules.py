@@ -12,7 +12,17 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from tools.chapters import FOLDED, METADATA, ROOT, SAYS, TITLE, code_cells, drawings, words_for
+from tools.chapters import (
+    FOLDED,
+    METADATA,
+    ROOT,
+    SAYS,
+    TITLE,
+    code_cells,
+    drawings,
+    is_fresh,
+    words_for,
+)
 from tools.set_up import is_evening, set_up_source
 from transformer_book import figures
 from transformer_book.claims import claims_of
@@ -69,6 +79,11 @@ def it_was_run_from_top_to_bottom(notebook: NotebookNode) -> Iterator[str]:
         for output in cell.outputs:
             if output.output_type == "error" or output.get("name") == "stderr":
                 yield f"{cell.id}: stores an error or a warning"
+
+
+def its_stamp_is_its_own(notebook: NotebookNode) -> Iterator[str]:
+    if not is_fresh(notebook):
+        yield "its code or its outputs are not what its stamp was made of: run make chapters"
 
 
 def it_begins_with_the_set_up(notebook: NotebookNode) -> Iterator[str]:
@@ -217,6 +232,8 @@ def turns_and_exercises_can_be_tried_and_are_solved(notebook: NotebookNode) -> I
     for cell in code_cells(notebook):
         if exercise := re.fullmatch(r"exercise-(\d+)-(\d+)", cell.id):
             number = ".".join(exercise.groups())
+            if f"\ncheck_{number.replace('.', '_')}" not in cell.source:
+                yield f"{cell.id}: its check must be named check_{number.replace('.', '_')}"
             tried.append((cell, f"Exercise {number}", cell.id.replace("exercise", "solution")))
     asked = [f"Exercise {n}" for n in re.findall(NUMBERS["exercise"], markdown(notebook), re.M)]
     if asked != [what for _, what, _ in tried[len(turns) :]]:
@@ -244,6 +261,7 @@ def turns_and_exercises_can_be_tried_and_are_solved(notebook: NotebookNode) -> I
 OF_EVERY_NOTEBOOK: tuple[Rule, ...] = (
     it_is_a_notebook_with_the_books_kernel,
     it_was_run_from_top_to_bottom,
+    its_stamp_is_its_own,
     it_begins_with_the_set_up,
     it_knows_no_path_of_a_machine,
     its_outputs_are_compared,

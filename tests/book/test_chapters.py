@@ -80,6 +80,7 @@ BROKEN = {
     "its kernel is an editor's": lambda n, c: n.metadata.kernelspec.update(display_name=".venv"),
     "an editor has left something": lambda n, c: c("solution").metadata.update(scrolled=True),
     "ran as None": lambda n, c: c("solution").update(execution_count=None),
+    "are not what its stamp was made of": lambda n, c: tell(c("solution"), "edited"),
     "stores an error or a warning": lambda n, c: c("solution").outputs[0].update(name="stderr"),
     "is not the set-up cell": lambda n, c: text(set_up(n), "One", "Two"),
     "must be tagged remove-cell": lambda n, c: set_up(n).metadata.update(tags=[]),
@@ -112,6 +113,9 @@ BROKEN = {
     ],
     "it asks": lambda n, c: c("exercise-4-1").update(id="exercise-4-9"),
     "must be open, and say first": lambda n, c: tell(c("your-turn-"), "✓ Your turn 4.1: right"),
+    "its check must be named check_4_1": lambda n, c: text(
+        c("exercise-4-1"), "check_4_1", "check_41"
+    ),
     "no cell solution-4-1 follows": lambda n, c: n.cells.remove(c("solution-4-1")),
     "solution-4-2: is not folded": lambda n, c: c("solution-4-2").metadata.pop("tags"),
     "does not print ✓ Exercise 4.1": lambda n, c: tell(c("solution-4-1"), "✗ Exercise 4.1"),

@@ -20,8 +20,8 @@ check_mean = YourTurn(
     [(torch.tensor([[1.0, 3.0], [2.0, 5.0]]),)],
     mistakes={"the mean over the columns": lambda x: x.mean(dim=1)},
 )
-check_91 = Question("Exercise 9.1", 12.5, mistakes={25: "that is the whole"})
-check_92 = YourTurn("Exercise 9.2", lambda x: 2 * x, [(torch.ones(2),)])"""
+check_9_1 = Question("Exercise 9.1", 12.5, mistakes={25: "that is the whole"})
+check_9_2 = YourTurn("Exercise 9.2", lambda x: 2 * x, [(torch.ones(2),)])"""
 TURN = '''def mean(x):
     """Rows (T, d) -> their mean (d,)."""
     ...
@@ -48,10 +48,10 @@ CELLS = {
     "your-turn-mean": TURN,
     "solution-your-turn-mean": SOLUTION,
     "use-mean": USE,
-    "exercise-9-1": "answer = ...\ncheck_91(answer)",
-    "solution-9-1": "check_91(12.5)",
-    "exercise-9-2": "def twice(x): ...\n\n\ncheck_92(twice)",
-    "solution-9-2": "def twice_solution(x):\n    return x + x\n\n\ncheck_92(twice_solution)",
+    "exercise-9-1": "answer = ...\ncheck_9_1(answer)",
+    "solution-9-1": "check_9_1(12.5)",
+    "exercise-9-2": "def twice(x): ...\n\n\ncheck_9_2(twice)",
+    "solution-9-2": "def twice_solution(x):\n    return x + x\n\n\ncheck_9_2(twice_solution)",
 }
 
 
@@ -122,8 +122,8 @@ def test_a_cell_that_stops_and_a_claim_that_is_lost(told):
 
 
 def test_a_check_that_takes_wrong_for_right_or_right_for_wrong(told):
-    blind = f"{CHECKS}\n\n\ndef check_92(written):\n    print('✓ Exercise 9.2: right')"
-    blind += "\n\n\ncheck_92.mistakes = {}"
+    blind = f"{CHECKS}\n\n\ndef check_9_2(written):\n    print('✓ Exercise 9.2: right')"
+    blind += "\n\n\ncheck_9_2.mistakes = {}"
     (line,) = told("wrong", check_mean=blind)
     assert line == "cell exercise-9-2 should print ✗, but it prints ['✓ Exercise 9.2: right']"
     refuses = SOLUTION.replace("/ len(x)", "/ 7")

@@ -67,12 +67,12 @@ check_masks = YourTurn(
     },
 )
 
-check_41 = Question(
+check_4_1 = Question(
     "Exercise 4.1",
     32,
     mistakes={8: "right for components of variance 1", 128: "take the root of 16, too"},
 )
-check_42 = Question("Exercise 4.2", 16, mistakes={256: "that is d_k; what is the divisor?"})
+check_4_2 = Question("Exercise 4.2", 16, mistakes={256: "that is d_k; what is the divisor?"})
 
 
 def _three_masks(sentence, n_prefix, width):
@@ -82,12 +82,12 @@ def _three_masks(sentence, n_prefix, width):
     return window, prefix, causal_mask(T) & (sentence[:, None] == sentence)
 
 
-check_43 = YourTurn(
+check_4_3 = YourTurn(
     "Exercise 4.3",
     _three_masks,
     [(torch.tensor([0, 0, 1]), 2, 2), (torch.tensor([0, 0, 0, 1, 1, 2]), 3, 4)],
 )
-check_44 = Question("Exercise 4.4", "masked_fill")
+check_4_4 = Question("Exercise 4.4", "masked_fill")
 
 
 def _cosines(q, k, g):
@@ -95,7 +95,7 @@ def _cosines(q, k, g):
 
 
 _q, _k, *_ = _three(2, 3, 4, 5)
-check_45 = YourTurn(
+check_4_5 = YourTurn(
     "Exercise 4.5",
     _cosines,
     [(_q, _k, 2.0), (9 * _q, _k, 5.0)],
@@ -113,7 +113,7 @@ def _relu_over_n(e, mask):
 
 _e = torch.tensor([[1.0, -2.0, 3.0], [2.0, 1.0, -1.0], [4.0, 5.0, 6.0]])
 _hidden = torch.tensor([[True, True, True], [False, False, False], [True, False, False]])
-check_46 = YourTurn(
+check_4_6 = YourTurn(
     "Exercise 4.6",
     _relu_over_n,
     [(_e[:1], _e[:1] < 2), (_e, _hidden)],

@@ -84,7 +84,7 @@ check_split = YourTurn(
     },
 )
 
-check_51 = Question(
+check_5_1 = Question(
     "Exercise 5.1",
     4_198_400,
     mistakes={4_194_304: "and the biases?", 3_148_800: "there are four matrices, with W_O"},
@@ -103,13 +103,13 @@ def _for_einsum(seed: int, B: int, T: int, d_model: int, h: int, d_k: int) -> tu
     return x, *torch.randn(3, h, d_model, d_k, generator=g), W_o
 
 
-check_52 = YourTurn(
+check_5_2 = YourTurn(
     "Exercise 5.2",
     _by_broadcasting,
     [_for_einsum(0, 1, 2, 4, 3, 2), _for_einsum(1, 2, 5, 7, 6, 4)],
 )
 
-check_53 = Question(
+check_5_3 = Question(
     "Exercise 5.3",
     3,
     mistakes={12: "that would be a full view of the sentence", 4: "12 places, 4 heads"},
@@ -133,7 +133,7 @@ def _for_basis(seed: int, d_model: int, d_k: int) -> tuple:
     return *torch.randn(3, d_model, d_k, generator=g), W_o, M
 
 
-check_54 = YourTurn(
+check_5_4 = YourTurn(
     "Exercise 5.4",
     _other_basis,
     [_for_basis(0, 3, 2), _for_basis(1, 5, 3)],
@@ -156,7 +156,7 @@ def _in_groups(seed: int, B: int, h: int, g: int, T: int, S: int, d_k: int) -> t
     return q, *torch.randn(2, B, g, S, d_k, generator=generator)
 
 
-check_grouped = YourTurn(
+check_5_5 = YourTurn(
     "Exercise 5.5",
     _groups,
     [
@@ -181,7 +181,7 @@ def _pools_dealt_out(W_k, n_heads, n_key_heads):
     return per_head.mean(dim=1).flatten(1)
 
 
-check_56 = YourTurn(
+check_5_6 = YourTurn(
     "Exercise 5.6",
     _pooled,
     [

@@ -63,7 +63,7 @@ check_rotary = YourTurn(
     },
 )
 
-check_61 = Question(
+check_6_1 = Question(
     "Exercise 6.1", 77, mistakes={76: "clocks are counted from 0", 154: "a clock is two numbers"}
 )
 
@@ -74,7 +74,7 @@ def _back_by(table, k):
     return _woven(angle.cos() * s - angle.sin() * c, angle.sin() * s + angle.cos() * c)
 
 
-check_62 = YourTurn(
+check_6_2 = YourTurn(
     "Exercise 6.2",
     _back_by,
     [(sinusoidal_encoding(n, d), k) for n, d, k in ((2, 4, 1), (4, 6, 3), (20, 8, 5))],
@@ -90,12 +90,12 @@ def _distances(T, slopes):
     return -slopes[:, None, None] * (place[:, None] - place)
 
 
-check_63 = YourTurn(
+check_6_3 = YourTurn(
     "Exercise 6.3",
     _distances,
     [(2, torch.tensor([0.5])), (4, torch.tensor([0.5, 0.25, 0.125]))],
     mistakes={"yours rewards distance: the sign": lambda T, slopes: -_distances(T, slopes)},
 )
-check_64 = Question("Exercise 6.4", "sinusoidal")
-check_65 = Question("Exercise 6.5", "positions")
-check_66 = Question("Exercise 6.6", 12, mistakes={3: "positions 12 places apart differ by 3 now"})
+check_6_4 = Question("Exercise 6.4", "sinusoidal")
+check_6_5 = Question("Exercise 6.5", "positions")
+check_6_6 = Question("Exercise 6.6", 12, mistakes={3: "positions 12 places apart differ by 3 now"})

@@ -68,8 +68,8 @@ check_ffn = YourTurn(
     },
 )
 
-check_71 = Question("Exercise 7.1", math.sqrt(3 / 4), mistakes={3 / 4: "take the root"})
-check_72 = Question("Exercise 7.2", "no")
+check_7_1 = Question("Exercise 7.1", math.sqrt(3 / 4), mistakes={3 / 4: "take the root"})
+check_7_2 = Question("Exercise 7.2", "no")
 
 
 def _rezero_inputs():
@@ -78,13 +78,13 @@ def _rezero_inputs():
         yield *torch.randn(2, n, n + 1, generator=g), alpha
 
 
-check_73 = YourTurn(
+check_7_3 = YourTurn(
     "Exercise 7.3",
     lambda x, y, alpha: x + alpha * y,
     list(_rezero_inputs()),
     mistakes={"only the sublayer's output is scaled, not x": lambda x, y, a: a * (x + y)},
 )
-check_74 = Question(
+check_7_4 = Question(
     "Exercise 7.4",
     2048 * 2 / 3,
     mistakes={2048: "three matrices of this width have half as many parameters again"},
@@ -109,12 +109,12 @@ def _mixture_inputs():
         yield _random(g, (T, d_model), (d_model, n), (n, d_model, d_ff), (n, d_ff, d_model))
 
 
-check_75 = YourTurn(
+check_7_5 = YourTurn(
     "Exercise 7.5",
     _best_expert,
     list(_mixture_inputs()),
     mistakes={"only the best expert speaks; in yours all do": _all_experts},
 )
-check_76 = Question(
+check_7_6 = Question(
     "Exercise 7.6", 0.1, mistakes={10: "the output does not change; so how steep is it?"}
 )

@@ -118,13 +118,13 @@ check_count = YourTurn(
     },
 )
 
-check_81 = Question(
+check_8_1 = Question(
     "Exercise 8.1",
     214.2,
     mistakes={213: "the paper says 213; what does Equation 8.5 say?", 218.3: "37,000 tokens"},
     within=0.0005,
 )
-check_82 = Question(
+check_8_2 = Question(
     "Exercise 8.2",
     6,
     mistakes={2.4: "0.17 is after the factor √512", 22.6: "the table itself is 6 times too small"},
@@ -146,7 +146,7 @@ _rows_to_rows = (
     lambda y: y.flip(0)[:, 1:],
     lambda y: y + y[:1] * y,
 )
-check_83 = YourTurn(
+check_8_3 = YourTurn(
     "Exercise 8.3",
     _by_differences,
     [(f, 1 + torch.arange(2.0 * n).view(n, 2)) for n, f in enumerate(_rows_to_rows, 2)],
@@ -154,7 +154,7 @@ check_83 = YourTurn(
         "a row for each output, a column for each input": lambda f, y: _by_differences(f, y).T
     },
 )
-check_84 = Question(
+check_8_4 = Question(
     "Exercise 8.4",
     0,
     mistakes={
@@ -162,7 +162,7 @@ check_84 = Question(
         2: "a weight and a bias",
     },
 )
-check_85 = Question(
+check_8_5 = Question(
     "Exercise 8.5",
     math.log(316) + 1 / 2,
     mistakes={math.log(316): "this is without σ", math.log(316) + 1: "half of σ²"},

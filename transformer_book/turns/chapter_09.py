@@ -153,12 +153,12 @@ check_adam = YourTurn(
     },
 )
 
-check_91 = Question(
+check_9_1 = Question(
     "Exercise 9.1",
     -0.92 * math.log(0.92) - 4 * 0.02 * math.log(0.02),
     mistakes={0.0: "that would need p = 1 for the label, which costs the other four"},
 )
-check_92 = Question("Exercise 9.2", 0.5, mistakes={0.25: "the root of 4", 2.0: "other way"})
+check_9_2 = Question("Exercise 9.2", 0.5, mistakes={0.25: "the root of 4", 2.0: "other way"})
 
 
 def _adamw(theta, g, m, v, n, rate, decay):
@@ -169,7 +169,7 @@ def _in_the_gradient(theta, g, m, v, n, rate, decay):
     return _adam(theta, g + decay * theta, m, v, n, rate)
 
 
-check_93 = YourTurn(
+check_9_3 = YourTurn(
     "Exercise 9.3",
     _adamw,
     [(*_adam_input(0, 1), 0.1), (*_adam_input(3, 4), 0.5)],
@@ -183,13 +183,13 @@ def _checkpoints():
     yield (torch.rand(5, 3, generator=g),)
 
 
-check_94 = YourTurn(
+check_9_4 = YourTurn(
     "Exercise 9.4",
     lambda rows: rows.mean(dim=0),
     list(_checkpoints()),
     mistakes={"this is the mean of each checkpoint": lambda rows: rows.mean(dim=1)},
 )
-check_95 = Question(
+check_9_5 = Question(
     "Exercise 9.5",
     "weights, averages, step",
     mistakes={"weights": "Adam remembers, too", "weights, step": "Adam remembers, too"},

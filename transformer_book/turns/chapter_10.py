@@ -179,15 +179,15 @@ check_cache = YourTurn(
 )
 
 _alpha = math.log(math.log(0.31 / 9) / math.log(0.07)) / math.log(1.5)
-check_101 = Question("Exercise 10.1", _alpha, within=0.015)
-check_102 = Question("Exercise 10.2", 2, mistakes={0.5: "that makes 9 to 1 into 81 to 1"})
+check_10_1 = Question("Exercise 10.1", _alpha, within=0.015)
+check_10_2 = Question("Exercise 10.2", 2, mistakes={0.5: "that makes 9 to 1 into 81 to 1"})
 _per_key, _per_word = 2 * 6 * 512, 6 * (6 * 512**2 + 2 * 512 * 2048) + 512 * 37_000
-check_103 = Question(
+check_10_3 = Question(
     "Exercise 10.3",
     _per_word / _per_key,
     mistakes={_per_word / 512: "2 N d_model for each key: 2 · 6 · 512"},
 )
-check_104 = Question(
+check_10_4 = Question(
     "Exercise 10.4",
     943_718_400,
     mistakes={
@@ -208,7 +208,7 @@ def _keeps_the_guess(draft, target):
     return [*draft, target[-1]][: len(_accept(draft, target))]
 
 
-check_105 = YourTurn(
+check_10_5 = YourTurn(
     "Exercise 10.5",
     _accept,
     [([5], [7, 3]), ([5, 7, 9], [5, 7, 9, 2]), ([5, 7, 9, 4], [5, 8, 9, 4, 2])],

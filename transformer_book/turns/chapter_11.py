@@ -95,7 +95,7 @@ check_precision = YourTurn(
     },
 )
 
-check_111 = Question(
+check_11_1 = Question(
     "Exercise 11.1",
     math.exp(1 - 1 / 0.9),
     mistakes={
@@ -104,7 +104,7 @@ check_111 = Question(
     },
     within=0.004,
 )
-check_112 = Question(
+check_11_2 = Question(
     "Exercise 11.2",
     5 * 0.6 * 0.4 / (4 * 0.6 + 0.4),
     mistakes={0.48: "recall counts more: β = 2", 0.5: "not the mean: Equation 11.3"},
@@ -130,7 +130,7 @@ def _segment(word, merges, skip):
 
 _MERGES = [("n", "d"), ("H", "u"), ("Hu", "nd"), ("a", "nd"), ("H", "and")]
 
-check_113 = YourTurn(
+check_11_3 = YourTurn(
     "Exercise 11.3",
     _segment,
     [("Hund", _MERGES, {0}), ("Hunde", _MERGES, {1}), ("Sand", _MERGES, set())],
@@ -151,7 +151,7 @@ def _states():
     return [[torch.randn(2, 3, generator=g), torch.randn(4, generator=g)] for _ in range(3)]
 
 
-check_114 = YourTurn(
+check_11_4 = YourTurn(
     "Exercise 11.4",
     _mean_of,
     [(_states(),), (_states()[:2],)],
@@ -172,7 +172,7 @@ def _shared_words(one, other):  # the share of one's words that the other has
     return sum(word in other.split() for word in one.split()) / len(one.split())
 
 
-check_115 = YourTurn(
+check_11_5 = YourTurn(
     "Exercise 11.5",
     _mbr,
     [

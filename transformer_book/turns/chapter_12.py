@@ -116,12 +116,12 @@ check_patch = YourTurn(
     },
 )
 
-check_121 = Question(
+check_12_1 = Question(
     "Exercise 12.1",
     "higher",
     mistakes={"lower": "do eight heads agree? Each that does not adds another link"},
 )
-check_122 = Question(
+check_12_2 = Question(
     "Exercise 12.2",
     "no",
     mistakes={"yes": "look at Figure 12.6: what do four heads of one module cost together?"},
@@ -140,7 +140,7 @@ def _lens_inputs():
         )
 
 
-check_123 = YourTurn(
+check_12_3 = YourTurn(
     "Exercise 12.3",
     lambda states, norm, weight: norm(states) @ weight.T,
     list(_lens_inputs()),
@@ -163,7 +163,7 @@ def _probe_inputs():
         yield torch.randn(n, d, generator=g), torch.randint(2, (n,), generator=g).float()
 
 
-check_124 = YourTurn(
+check_12_4 = YourTurn(
     "Exercise 12.4",
     _right_probe,
     list(_probe_inputs()),
@@ -172,4 +172,4 @@ check_124 = YourTurn(
         "the goal is -1 or 1, not 0 or 1": lambda x, y: _right_probe(x, (y + 1) / 2),
     },
 )
-check_125 = Question("Exercise 12.5", 15, mistakes={16: "the sum must stay the same, too"})
+check_12_5 = Question("Exercise 12.5", 15, mistakes={16: "the sum must stay the same, too"})

@@ -61,7 +61,7 @@ check_online = YourTurn(
     most_numbers=lambda s, v: max(len(s) - 1, len(v[0])),  # not all of the weights
 )
 
-check_131 = Question(
+check_13_1 = Question(
     "Exercise 13.1",
     3072,
     mistakes={
@@ -69,7 +69,7 @@ check_131 = Question(
         6144: "the scores and the average: 2 n² d together",
     },
 )
-check_132 = Question(
+check_13_2 = Question(
     "Exercise 13.2",
     4.0,
     mistakes={
@@ -78,7 +78,7 @@ check_132 = Question(
     },
 )
 _CORNER = 989e12 / 3.35e12
-check_133 = Question(
+check_13_3 = Question(
     "Exercise 13.3",
     _CORNER,
     mistakes={
@@ -87,7 +87,7 @@ check_133 = Question(
     },
     within=0.005,
 )
-check_134 = Question(
+check_13_4 = Question(
     "Exercise 13.4",
     63,
     mistakes={
@@ -109,7 +109,7 @@ def _long_losses():
         yield h, W, torch.randint(n_words, (n,), generator=g), size
 
 
-check_135 = YourTurn(
+check_13_5 = YourTurn(
     "Exercise 13.5",
     lambda h, W, labels, size: cross_entropy(h @ W, labels),
     list(_long_losses()),

@@ -45,7 +45,7 @@ check_hide = YourTurn(
     },
 )
 
-check_141 = Question(
+check_14_1 = Question(
     "Exercise 14.1",
     20 * 19 // 2,
     mistakes={
@@ -62,7 +62,7 @@ def _lora_inputs():
         yield *(torch.randn(shape, generator=g) for shape in shapes), 3.0 + seed
 
 
-check_142 = YourTurn(
+check_14_2 = YourTurn(
     "Exercise 14.2",
     lambda x, W, A, B, alpha: x @ W + alpha / A.size(1) * (x @ A @ B),
     list(_lora_inputs()),
@@ -77,7 +77,7 @@ def _count(tokens):  # how many words there are up to each place
     return (tokens != PAD_ID).long().cumsum(dim=1)
 
 
-check_143 = YourTurn(
+check_14_3 = YourTurn(
     "Exercise 14.3",
     lambda tokens: (_count(tokens) - 1).clamp(min=0),
     [(torch.tensor(rows),) for rows in ([[0, 1, 5]], [[1, 4, 6, 7], [0, 0, 0, 1]])],
@@ -95,7 +95,7 @@ def _same_text(owner):
     return owner[:, None] == owner
 
 
-check_144 = YourTurn(
+check_14_4 = YourTurn(
     "Exercise 14.4",
     lambda owner: _same_text(owner).tril(),
     [(torch.tensor(owner),) for owner in ([0, 1], [0, 0, 0, 1, 1, 2])],
@@ -125,7 +125,7 @@ def _score_inputs():
         yield torch.rand(len(tokens), len(tokens), generator=g).tril(), torch.tensor(tokens)
 
 
-check_145 = YourTurn(
+check_14_5 = YourTurn(
     "Exercise 14.5",
     _scores(),
     list(_score_inputs()),

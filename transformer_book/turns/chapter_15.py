@@ -61,7 +61,7 @@ check_advantages = YourTurn(
     },
 )
 
-check_151 = Question(
+check_15_1 = Question(
     "Exercise 15.1",
     2 * 8 * 128 * 16 * 2,
     mistakes={
@@ -80,7 +80,7 @@ def _drawn_dpo(n, seed):
     return *(-3 * torch.rand(n, generator=g) for _ in range(4)), 0.5 + seed
 
 
-check_152 = YourTurn(
+check_15_2 = YourTurn(
     "Exercise 15.2",
     _dpo,
     [_drawn_dpo(2, 0), _drawn_dpo(4, 1)],
@@ -98,7 +98,7 @@ def _patches(image, p):
     return x.permute(1, 3, 2, 4, 0).reshape(-1, p * p * C)
 
 
-check_153 = YourTurn(
+check_15_3 = YourTurn(
     "Exercise 15.3",
     _patches,
     [(torch.arange(24.0).view(1, 4, 6), 2), (torch.arange(162.0).view(3, 6, 9), 3)],
@@ -115,7 +115,7 @@ def _best_size(A, alpha, B, beta, C):
     return (alpha * A / (beta * B) * (C / 6) ** beta) ** (1 / (alpha + beta))
 
 
-check_154 = YourTurn(
+check_15_4 = YourTurn(
     "Exercise 15.4",
     _best_size,
     [(2.0, 0.5, 3.0, 0.5, 1e4), (400.0, 0.34, 410.0, 0.28, 6e15)],

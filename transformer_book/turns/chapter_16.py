@@ -90,7 +90,7 @@ check_delta = YourTurn(
 )
 
 _A_WORD = 2 * 8 * 256 * 2  # bytes in a layer
-check_161 = Question(
+check_16_1 = Question(
     "Exercise 16.1",
     8 * 100_000 * _A_WORD + 40 * 1024 * _A_WORD,
     mistakes={
@@ -100,7 +100,7 @@ check_161 = Question(
     },
 )
 
-check_162 = Question(
+check_16_2 = Question(
     "Exercise 16.2",
     50,
     mistakes={
@@ -117,7 +117,7 @@ def _with_nothing(scores, sink, keeps=False):
     return weights if keeps else weights[..., :-1]
 
 
-check_163 = YourTurn(
+check_16_3 = YourTurn(
     "Exercise 16.3",
     _with_nothing,
     [
@@ -149,7 +149,7 @@ def _drawn_index(T, S, d_k, d_v, n, seed):
     return *_drawn((T, d_k), (S, d_k), (S, d_v), (T, S), seed=seed), n
 
 
-check_164 = YourTurn(
+check_16_4 = YourTurn(
     "Exercise 16.4",
     _picked,
     [
@@ -194,7 +194,7 @@ def _drawn_fading(T, d_k, d_v, seed):
     return q, k, v, 0.5 + torch.rand(T, generator=torch.Generator().manual_seed(seed)) / 2
 
 
-check_165 = YourTurn(
+check_16_5 = YourTurn(
     "Exercise 16.5",
     _fading,
     [_drawn_fading(2, 1, 1, 0), _drawn_fading(5, 3, 2, 1), _drawn_fading(9, 2, 4, 2)],

@@ -66,7 +66,7 @@ check_place = YourTurn(
         "pages need not lie in the order of the text": lambda table, size, i: i,
     },
 )
-check_171 = Question(
+check_17_1 = Question(
     "Exercise 17.1",
     0.6,
     mistakes={
@@ -74,7 +74,7 @@ check_171 = Question(
         0.75: "all four rows are computed 100 times, and 160 of these are words of an answer",
     },
 )
-check_172 = Question(
+check_17_2 = Question(
     "Exercise 17.2",
     302,
     mistakes={
@@ -98,7 +98,7 @@ def _word_by_word(known, prompt, size):
     return alike.index(False) if False in alike else len(alike)
 
 
-check_173 = YourTurn(
+check_17_3 = YourTurn(
     "Exercise 17.3",
     _shared,
     [
@@ -123,7 +123,7 @@ check_173 = YourTurn(
         ),
     },
 )
-check_174 = Question(
+check_17_4 = Question(
     "Exercise 17.4",
     2.2,
     mistakes={
@@ -138,7 +138,7 @@ def _expected(a, n):
     return sum(a**i for i in range(n + 1))
 
 
-check_175 = YourTurn(
+check_17_5 = YourTurn(
     "Exercise 17.5",
     _expected,
     [(0.5, 1), (0.5, 2), (0.9, 4), (0.2, 8), (0.7, 3)],
@@ -160,7 +160,7 @@ def _vote(p, k, tie=0.5, least=0):
     return more if k % 2 or least else more + tie * chance(k // 2)
 
 
-check_176 = YourTurn(
+check_17_6 = YourTurn(
     "Exercise 17.6",
     _vote,
     [(0.6, 3), (0.6, 1), (0.6, 2), (0.25, 5), (0.59, 32), (0.45, 101)],
@@ -187,7 +187,7 @@ _pairs = [
     *((3 * torch.randn(n, 5, generator=_g), 3 * torch.randn(n, 5, generator=_g), tau)
       for n, tau in ((2, 4.0), (3, 0.5), (4, 1.0))),
 ]  # fmt: skip
-check_177 = YourTurn(
+check_17_7 = YourTurn(
     "Exercise 17.7",
     _gradient,
     _pairs,
