@@ -109,9 +109,9 @@ def beam_search(
     still end with a better score, up to ``max_len``; where none has ended by then, the best
     unfinished one is returned. Hugging Face calls this rule ``early_stopping="never"``.
 
-    ``early_stopping`` ends a search when ``beam_size`` sentences have ended, as Vaswani et al.
-    (2017) may have done: sooner, above all with a penalty over 1, and with a worse sentence now and
-    then. With a ``beam_size`` of 1, both are greedy decoding.
+    ``early_stopping`` ends a search when ``beam_size`` sentences have ended, as there with True:
+    sooner, above all with a penalty over 1, and with a worse sentence now and then. With a
+    ``beam_size`` of 1, both are greedy decoding.
 
     Raises ValueError as :func:`greedy_decode` does, and for a ``length_penalty`` so far from 0
     that no scores are left to compare.
