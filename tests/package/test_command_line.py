@@ -484,7 +484,7 @@ def test_long_lines_are_an_error_or_not_measured_as_asked(quick, tmp_path, capsy
     lines = {"src": ["long " * 300, "the cat"], "tgt": ["LINE", "THE CAT"]}
     dev = [write_lines(tmp_path / f"dev.{name}", text) for name, text in lines.items()]
     message = refused(capsys, "train", "--out", tmp_path / "strict", *quick, "--dev", *dev)
-    assert message == "pair 1 must fit max_len 99, got 1501 tokens"
+    assert message == f"{dev[0]}, {dev[1]}: pair 1 must fit max_len 99, got 1501 tokens"
     trains(tmp_path / "lenient", *quick, "--dev", *dev, "--on-bad", "skip", "--beam-size", "1")
     results = json.loads((tmp_path / "lenient/results.json").read_text())
     assert results["dev"]["sentences"] == 1
@@ -518,7 +518,7 @@ def refusals(tmp_path):
     yield ["--precision", "fp16"], "precision must be bf16 or fp32 on cpu, got 'fp16'"
     yield ["--schedule", "linear", "--warmup", "9"], "warmup must be at most n_steps = 4, got 9"
     yield ["--beam-size", "9999"], "beam_size must be at most 300, the size of the target's"
-    yield ["--max-len", "4"], "pair 1 must fit max_len 4, got "
+    yield ["--max-len", "4"], f"{tmp_path / 'src.gz'}, {tmp_path / 'tgt.gz'}: pair 1 must fit max_"
     huge = "a model must have at most 1,000,000,000,000 parameters, got "
     yield ["--d-model", "1000000"], huge
     yield ["--n-encoder-layers", "100000000"], "n_encoder_layers must be at most "

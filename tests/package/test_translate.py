@@ -198,7 +198,7 @@ def read(data, run):
 
 
 @pytest.mark.parametrize(
-    "dressed", [b"\xef\xbb\xbfa Dog\n", b"a Dog\r\n", b"a\x01Dog\n", b"a\rDog\n", b"\ta Dog \x1f\n"]
+    "dressed", [b"\xef\xbb\xbfa Dog\n", b"a Dog\r\n", b"a\x01Dog\n", b"a\vDog\n", b"\ta Dog \x1f\n"]
 )
 def test_marks_and_control_characters_are_no_text(run, dressed):
     loaded = RunFolder(run).load()
@@ -210,6 +210,7 @@ def test_marks_and_control_characters_are_no_text(run, dressed):
     ("bad", "message"),
     [
         (b"caf\xe9", "standard input, line 3: not UTF-8"),
+        (b"a dog\rwe", "standard input, line 3: with \\r inside, where lines must end with "),
         (b"dog " * 70, "standard input, line 3: must have no more than 64 tokens, got "),
     ],
 )

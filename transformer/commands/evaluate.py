@@ -44,6 +44,7 @@ def execute(args: argparse.Namespace) -> None:
         lowercase=run.lowercase,
         max_len=run.model.max_len,
         on_bad=args.on_bad,
+        name=f"{args.source}, {args.target}",
     )
     print(f"{report}\ncheckpoint: {run.checkpoint}")
     results = measure(run, split, decoding=decoding, batch_size=args.batch_size)
