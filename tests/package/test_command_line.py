@@ -321,11 +321,12 @@ def test_trains_on_files_with_byte_pairs(quick, tmp_path, capsys):
 
 def test_measures_on_dev_and_test_files(files, few, quick, tmp_path, capsys):
     run = tmp_path / "run"
-    trains(run, *quick, "--dev", *files[::-1], "--test", *few, "--lowercase", "--beam-size", "1")
+    measuring = ["--lowercase", "--beam-size", "1", "--tokenize", "char"]
+    trains(run, *quick, "--dev", *files[::-1], "--test", *few, *measuring)
     results = json.loads((run / "results.json").read_text())
     assert [results[name]["sentences"] for name in ("dev", "test")] == [40, 3]
     assert results["test"]["decoding"] == "greedy"
-    assert "case:lc" in results["test"]["BLEU signature"]
+    assert "case:lc|eff:no|tok:char" in results["test"]["BLEU signature"]
     assert "case:lc" in results["test"]["chrF signature"]
     printed = capsys.readouterr().out
     assert f"BLEU: {results['test']['BLEU']:.2f}  greedy; nrefs:1|case:lc|" in printed
@@ -522,7 +523,6 @@ def refusals(tmp_path):
     huge = "a model must have at most 1,000,000,000,000 parameters, got "
     yield ["--d-model", "1000000"], huge
     yield ["--n-encoder-layers", "100000000"], "n_encoder_layers must be at most "
-    yield ["--max-len", "2147483647"], "max_len must be at most "
     yield ["--epochs", "2e9"], "--epochs must give at most 2147483647 steps, got 10000000000"
 
 
@@ -566,7 +566,7 @@ def test_a_full_disk_leaves_what_was_there_and_is_told_in_a_line(quick, few, tmp
     assert message == f"{run}/settings.json: File too large"
     assert not list(run.iterdir())
     trains(run, *quick, "--dev", *few)
-    results.write_text("old")
+    results.write_text(old := '{"run": "a", "decoding": "greedy"}')
     before = contents(run)
     capsys.readouterr()
     with largest_file(100):  # of what is measured at the end; nothing is left to be learned
@@ -578,7 +578,7 @@ def test_a_full_disk_leaves_what_was_there_and_is_told_in_a_line(quick, few, tmp
         message = refused(capsys, "export", run, "--to", "marian", new)
     assert message == f"{new}/model.safetensors: File too large"
     assert {path.name for path in new.iterdir()} == {"tokenizer.json", "tokenizer_config.json"}
-    assert results.read_text() == "old"
+    assert results.read_text() == old
     assert contents(run) == before
 
 
@@ -619,6 +619,15 @@ def test_a_new_field_of_the_model_is_an_option_by_itself(monkeypatch):
         (["--epochs", "nan"], "--epochs: must be above 0 and at most 2147483647, got nan"),
         (["--warmup", "0"], "--warmup: must be a whole number from 1 to 2147483647, got 0"),
         (["--batch-size", "2.5"], "--batch-size: must be a whole number from 1 to 2147483647,"),
+        (
+            ["--vocab-size", "500000000"],
+            "--vocab-size: must be a whole number from 1 to 1000000, got",
+        ),
+        (["--max-len", "100000000"], "--max-len: must be a whole number from 1 to 100000, got"),
+        (["--accumulate", "2147483647"], "--accumulate: must be a whole number from 1 to 10000,"),
+        (["--pairs", "2147483647"], "--pairs: must be a whole number from 1 to 10000000, got"),
+        (["--tokenize", "moses"], "invalid choice: 'moses' (choose from '13a', 'char', "),
+        (["--length-penalty=-1e-3", "--seed", "x"], "--seed: must be"),
         (["--d-model", "9" * 30], "--d-model: must be a whole number from 1 to 2147483647, got"),
         (["--smoothing", "1"], "must be at least 0 and below 1, got 1"),
         (["--clip-norm", "0"], "must be positive, got 0"),
