@@ -543,10 +543,12 @@ def test_where_results_cannot_go_is_told_before_the_work(run, held_out, tmp_path
 
 
 def test_decoding_is_as_asked_and_named(run, held_out, tmp_path, capsys):
-    options = ["--beam-size", "1", "--max-len", "2", "--json", str(tmp_path / "x.json")]
+    options = ["--beam-size", "1", "--max-len", "2", "--tokenize", "zh"]
+    options += ["--json", str(tmp_path / "x.json")]
     assert main(["evaluate", str(run), *held_out[2], "--device", "cpu", *options]) == 0
     found = json.loads((tmp_path / "x.json").read_text())
     assert found["decoding"] == "greedy, at most 2 tokens"
+    assert "|tok:zh|" in found["BLEU signature"]
     named = str(Decoding(beam_size=3, length_penalty=2.5, max_len=7))
     assert named == "beam 3, length penalty 2.5, at most 7 tokens"
     assert found["exact match"] == 0
