@@ -1,5 +1,7 @@
 """Measures: exact match, BLEU, chrF, and attention against gold alignments (chapters 11, 12)."""
 
+import logging
+import re
 from collections.abc import Sequence, Set
 from typing import NamedTuple
 
@@ -11,6 +13,8 @@ from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
 
 Alignment = Set[tuple[int, int]]  # links (index of a source word, index of a target word), from 0
 Sequences = Int[Tensor, "B _"] | Sequence[Sequence[int]]
+# Thai to Burmese, Khmer, Japanese and Chinese, which are written without spaces between words
+_UNSPACED = re.compile("[\u0e01-\u0eff\u1000-\u109f\u1780-\u17ff\u3041-\u30ff\u3400-\u9fff]")
 
 
 def exact_match(hypotheses: Sequences, references: Sequences) -> float:
@@ -44,7 +48,8 @@ def bleu(
     """BLEU of a corpus, Papineni et al. (2002), section 2.3, by sacrebleu, Post (2018); chapter 11.
 
     One reference a sentence, both as plain text, which sacrebleu splits into words itself. By
-    keyword only: exchanged, the two would give another score and no error.
+    keyword only: exchanged, the two would give another score and no error. "13a" and "intl" take
+    a sentence of Chinese, Japanese or Thai for one word, of which a line on standard error warns.
 
     Raises ValueError if there are none, not as many hypotheses as references, a str in place of
     a list, an entry that is not a str, or for a ``tokenize`` that sacrebleu does not know.
@@ -54,7 +59,14 @@ def bleu(
     if tokenize not in BLEU.TOKENIZERS:
         raise ValueError(f"tokenize must be one of {sorted(BLEU.TOKENIZERS)}, got {tokenize!r}")
     # force: sacrebleu warns of hypotheses that look tokenized, as those of chapter 9 do
-    return _score(BLEU(lowercase=lowercase, tokenize=tokenize, force=True), hypotheses, references)
+    metric = BLEU(lowercase=lowercase, tokenize=tokenize, force=True)
+    score = _score(metric, hypotheses, references)
+    text = " ".join(references)
+    if tokenize in ("13a", "intl") and len(_UNSPACED.findall(text)) > 6 * len(text.split()):
+        logging.getLogger(__name__).warning(
+            "BLEU finds no words in text without spaces by %r; tokenize as 'zh' or 'char'", tokenize
+        )
+    return score
 
 
 def chrf(*, hypotheses: Sequence[str], references: Sequence[str], lowercase: bool = False) -> Score:

@@ -321,11 +321,12 @@ def test_trains_on_files_with_byte_pairs(quick, tmp_path, capsys):
 
 def test_measures_on_dev_and_test_files(files, few, quick, tmp_path, capsys):
     run = tmp_path / "run"
-    trains(run, *quick, "--dev", *files[::-1], "--test", *few, "--lowercase", "--beam-size", "1")
+    measuring = ["--lowercase", "--beam-size", "1", "--tokenize", "char"]
+    trains(run, *quick, "--dev", *files[::-1], "--test", *few, *measuring)
     results = json.loads((run / "results.json").read_text())
     assert [results[name]["sentences"] for name in ("dev", "test")] == [40, 3]
     assert results["test"]["decoding"] == "greedy"
-    assert "case:lc" in results["test"]["BLEU signature"]
+    assert "case:lc|eff:no|tok:char" in results["test"]["BLEU signature"]
     assert "case:lc" in results["test"]["chrF signature"]
     printed = capsys.readouterr().out
     assert f"BLEU: {results['test']['BLEU']:.2f}  greedy; nrefs:1|case:lc|" in printed
@@ -484,7 +485,7 @@ def test_long_lines_are_an_error_or_not_measured_as_asked(quick, tmp_path, capsy
     lines = {"src": ["long " * 300, "the cat"], "tgt": ["LINE", "THE CAT"]}
     dev = [write_lines(tmp_path / f"dev.{name}", text) for name, text in lines.items()]
     message = refused(capsys, "train", "--out", tmp_path / "strict", *quick, "--dev", *dev)
-    assert message == "pair 1 must fit max_len 99, got 1501 tokens"
+    assert message == f"{dev[0]}, {dev[1]}: pair 1 must fit max_len 99, got 1501 tokens"
     trains(tmp_path / "lenient", *quick, "--dev", *dev, "--on-bad", "skip", "--beam-size", "1")
     results = json.loads((tmp_path / "lenient/results.json").read_text())
     assert results["dev"]["sentences"] == 1
@@ -518,11 +519,10 @@ def refusals(tmp_path):
     yield ["--precision", "fp16"], "precision must be bf16 or fp32 on cpu, got 'fp16'"
     yield ["--schedule", "linear", "--warmup", "9"], "warmup must be at most n_steps = 4, got 9"
     yield ["--beam-size", "9999"], "beam_size must be at most 300, the size of the target's"
-    yield ["--max-len", "4"], "pair 1 must fit max_len 4, got "
+    yield ["--max-len", "4"], f"{tmp_path / 'src.gz'}, {tmp_path / 'tgt.gz'}: pair 1 must fit max_"
     huge = "a model must have at most 1,000,000,000,000 parameters, got "
     yield ["--d-model", "1000000"], huge
     yield ["--n-encoder-layers", "100000000"], "n_encoder_layers must be at most "
-    yield ["--max-len", "2147483647"], "max_len must be at most "
     yield ["--epochs", "2e9"], "--epochs must give at most 2147483647 steps, got 10000000000"
 
 
@@ -566,7 +566,7 @@ def test_a_full_disk_leaves_what_was_there_and_is_told_in_a_line(quick, few, tmp
     assert message == f"{run}/settings.json: File too large"
     assert not list(run.iterdir())
     trains(run, *quick, "--dev", *few)
-    results.write_text("old")
+    results.write_text(old := '{"run": "a", "decoding": "greedy"}')
     before = contents(run)
     capsys.readouterr()
     with largest_file(100):  # of what is measured at the end; nothing is left to be learned
@@ -578,7 +578,7 @@ def test_a_full_disk_leaves_what_was_there_and_is_told_in_a_line(quick, few, tmp
         message = refused(capsys, "export", run, "--to", "marian", new)
     assert message == f"{new}/model.safetensors: File too large"
     assert {path.name for path in new.iterdir()} == {"tokenizer.json", "tokenizer_config.json"}
-    assert results.read_text() == "old"
+    assert results.read_text() == old
     assert contents(run) == before
 
 
@@ -619,6 +619,15 @@ def test_a_new_field_of_the_model_is_an_option_by_itself(monkeypatch):
         (["--epochs", "nan"], "--epochs: must be above 0 and at most 2147483647, got nan"),
         (["--warmup", "0"], "--warmup: must be a whole number from 1 to 2147483647, got 0"),
         (["--batch-size", "2.5"], "--batch-size: must be a whole number from 1 to 2147483647,"),
+        (
+            ["--vocab-size", "500000000"],
+            "--vocab-size: must be a whole number from 1 to 1000000, got",
+        ),
+        (["--max-len", "100000000"], "--max-len: must be a whole number from 1 to 100000, got"),
+        (["--accumulate", "2147483647"], "--accumulate: must be a whole number from 1 to 10000,"),
+        (["--pairs", "2147483647"], "--pairs: must be a whole number from 1 to 10000000, got"),
+        (["--tokenize", "moses"], "invalid choice: 'moses' (choose from '13a', 'char', "),
+        (["--length-penalty=-1e-3", "--seed", "x"], "--seed: must be"),
         (["--d-model", "9" * 30], "--d-model: must be a whole number from 1 to 2147483647, got"),
         (["--smoothing", "1"], "must be at least 0 and below 1, got 1"),
         (["--clip-norm", "0"], "must be positive, got 0"),

@@ -253,6 +253,27 @@ def test_a_folder_holds_the_same_model(hf, make, load, shard, tmp_path):
     assert load(str(tmp_path)).pad_id == 0
 
 
+@pytest.mark.parametrize("shard", ["1GB", "4KB"])
+def test_no_other_file_in_a_folder_is_read(hf, shard, tmp_path):
+    theirs = llama(hf).float()
+    theirs.save_pretrained(tmp_path, max_shard_size=shard)
+    wanted = load_llama(tmp_path).state_dict()
+    others = {name: x + 1 for name, x in theirs.state_dict().items()}
+    save_file(others, tmp_path / "model_other.safetensors")
+    assert_close(load_llama(tmp_path).state_dict(), wanted, rtol=0, atol=0)
+    index = tmp_path / "model.safetensors.index.json"
+    if shard == "1GB":
+        index.write_text("no index, which nobody asks where there is one file")
+        assert_close(load_llama(tmp_path).state_dict(), wanted, rtol=0, atol=0)
+        return
+    next(tmp_path.glob("model-00002-*")).unlink()
+    with pytest.raises(FileNotFoundError, match="model-00002-"):
+        load_llama(tmp_path)
+    index.write_text("{}")
+    with pytest.raises(ValueError, match=f"^{index} is not an index of weights: "):
+        load_llama(tmp_path)
+
+
 def test_files_as_they_were_published_years_ago(hf, tmp_path):
     causal, theirs = torch.ones(17, 17).tril()[None, None], gpt2(hf)
     old = {name.removeprefix("transformer."): x for name, x in theirs.state_dict().items()}
@@ -341,7 +362,9 @@ WRONG = [
     (gemma3, load_gemma3, {"rope_parameters": {FULL: {"type": "yarn"}}}, "got 'yarn'"),
     (gemma3, load_gemma3, {"rope_parameters": {WINDOW: {"type": "yarn"}}}, "got 'yarn'"),
     (gemma3, load_gemma3, {"rope_parameters": {"rope_type": "default"}}, r"each .*\['rope_type'\]"),
-    (gemma3, load_gemma3, {"query_pre_attn_scalar": None}, "'query_pre_attn_scalar', got only"),
+    (gpt2, load_gpt2, {"scale_attn_weights": None}, "scale_attn_weights = True .* got None"),
+    (llama, load_llama, {"mlp_bias": None}, "mlp_bias = False .* got None"),
+    (gemma3, load_gemma3, {"hidden_activation": None}, "'gelu_pytorch_tanh' .* got None"),
 ]
 
 
@@ -450,14 +473,20 @@ WRONG_TYPES = [
     (gpt2, load_gpt2, "tie_word_embeddings", "no", "a bool, got 'no'"),
     (gpt2, load_gpt2, "activation_function", ["gelu"], r"a string, got \['gelu'\]"),
     (gpt2, load_gpt2, "pad_token_id", "0", "an integer, got '0'"),
-    (bert, load_bert, "num_attention_heads", None, ", got only"),
+    (gpt2, load_gpt2, "activation_function", None, "a string, got None"),
+    (gpt2, load_gpt2, "tie_word_embeddings", None, "a bool, got None"),
+    (bert, load_bert, "num_attention_heads", None, "a positive integer, got None"),
     (bert, load_bert, "type_vocab_size", [2], r"a positive integer, got \[2\]"),
     (llama, load_llama, "num_attention_heads", 0, "a positive integer, got 0"),
     (llama, load_llama, "rope_parameters", [1], r"an object, got \[1\]"),
     (llama, load_llama, "rope_parameters", {"rope_theta": "1"}, "a number, got '1'"),
+    (llama, load_llama, "rope_parameters", {"rope_theta": None}, "a number, got None"),
+    (llama, load_llama, "hidden_act", None, "a string, got None"),
+    (mistral, load_mistral, "rope_theta", None, "a number, got None"),
     (mistral, load_mistral, "sliding_window", 0, "a positive integer, got 0"),
     (mistral, load_mistral, "head_dim", 4.0, "a positive integer, got 4.0"),
     (gemma3, load_gemma3, "query_pre_attn_scalar", 0, "a positive number, got 0"),
+    (gemma3, load_gemma3, "query_pre_attn_scalar", None, "a positive number, got None"),
     (gemma3, load_gemma3, "layer_types", "full_attention", "a list, got 'full_attention'"),
     (gemma3, load_gemma3, "sliding_window_pattern", -6, "a positive integer, got -6"),
     (gemma3, load_gemma3, "rope_local_base_freq", "1", "a number, got '1'"),
@@ -498,14 +527,16 @@ def test_a_huge_size_is_refused_before_anything_is_made(hf, make, load, name):
         load(theirs.state_dict(), theirs.config.to_dict() | {name: 10**9})
 
 
-def test_what_is_null_in_a_config_is_not_said(hf):
-    theirs = llama(hf)
-    config = theirs.config.to_dict() | {"rope_parameters": None, "rope_theta": None}
-    assert load_llama(theirs.state_dict(), config).config.rope_theta == 10_000.0
+def test_what_may_be_null_in_a_config_follows_from_the_rest(hf):
+    theirs = llama(hf, "heads of another width")
+    nulls = {"rope_parameters": None, "rope_scaling": None, "num_key_value_heads": None}
+    ours = load_llama(theirs.state_dict(), theirs.config.to_dict() | nulls).config
+    assert (ours.rope_theta, ours.n_key_heads) == (10_000.0, None)
     theirs = gpt2(hf, "wide")
-    config = theirs.config.to_dict() | {"tie_word_embeddings": None, "n_inner": None}
-    ours = load_gpt2(theirs.state_dict(), config).config
-    assert (ours.tie_embeddings, ours.d_ff) == (True, 40)
+    assert (
+        load_gpt2(theirs.state_dict(), theirs.config.to_dict() | {"n_inner": None}).config.d_ff
+        == 40
+    )
 
 
 def test_padding_is_what_is_asked_for_or_what_the_config_keeps_for_nothing_else(hf):

@@ -91,6 +91,26 @@ def test_bleu_is_quiet_about_tokenized_text(caplog):
     assert caplog.records == []
 
 
+@pytest.mark.parametrize(
+    ("text", "warned"),
+    [
+        ("我们今天去北京的天安门。", True),
+        ("ここに猫がたくさんいます。", True),
+        ("ฉันรักประเทศไทยมาก", True),
+        ("我们 今天 去 北京 的 天安门 。", False),
+        ("나는 한국어를 사랑한다", False),
+        ("Donaudampfschifffahrtsgesellschaften", False),
+    ],
+)
+def test_bleu_warns_of_text_that_it_takes_for_one_word(text, warned, caplog):
+    bleu(hypotheses=[text], references=[text])
+    said = "BLEU finds no words in text without spaces by '13a'; tokenize as 'zh' or 'char'"
+    assert caplog.messages == [said] * warned
+    caplog.clear()
+    bleu(hypotheses=[text], references=[text], tokenize="char")
+    assert not caplog.messages
+
+
 def test_bleu_takes_no_unnamed_arguments():
     with pytest.raises(TypeError, match="positional argument"):
         bleu(["a"], ["a"])

@@ -202,7 +202,7 @@ def read(data, run):
 
 
 @pytest.mark.parametrize(
-    "dressed", [b"\xef\xbb\xbfa Dog\n", b"a Dog\r\n", b"a\x01Dog\n", b"a\rDog\n", b"\ta Dog \x1f\n"]
+    "dressed", [b"\xef\xbb\xbfa Dog\n", b"a Dog\r\n", b"a\x01Dog\n", b"a\vDog\n", b"\ta Dog \x1f\n"]
 )
 def test_marks_and_control_characters_are_no_text(run, dressed):
     loaded = RunFolder(run).load()
@@ -214,6 +214,7 @@ def test_marks_and_control_characters_are_no_text(run, dressed):
     ("bad", "message"),
     [
         (b"caf\xe9", "standard input, line 3: not UTF-8"),
+        (b"a dog\rwe", "standard input, line 3: with \\r inside, where lines must end with "),
         (b"dog " * 70, "standard input, line 3: must have no more than 64 tokens, got "),
     ],
 )
@@ -519,33 +520,40 @@ def test_results_go_into_what_is_no_file_and_never_in_its_place(run, held_out, t
         assert main([str(word) for word in (*words, pipe)]) == 0
         assert json.loads(reader.read())["checkpoint"] == "step 120"
     assert pipe.is_fifo()
-    file.write_text("old")
+    file.touch()
     link.symlink_to(file)
-    assert main([str(word) for word in (*words, link)]) == 0
+    for _ in range(2):  # over earlier results, too
+        assert main([str(word) for word in (*words, link)]) == 0
     assert link.is_symlink()
     assert json.loads(file.read_text())["sentences"] == 5
 
 
 def test_where_results_cannot_go_is_told_before_the_work(run, held_out, tmp_path, capsys):
     paths = [Path(path) for path in held_out[2]]
-    before = [path.read_bytes() for path in paths]
     (tmp_path / "link").symlink_to(paths[0])
-    source = "--json must be none of the files that are measured on, got "
-    folder = "--json must be a file in a folder that is there, got "
-    for given, message in (
-        (paths[0], source), (paths[1], source), (tmp_path / "link", source),
-        (tmp_path, folder), (Path("."), folder), (tmp_path / "no/x", folder),
-    ):  # fmt: skip
+    (tmp_path / "other").write_text('{"decoding": "greedy"}')
+    kept = [*paths, *run.iterdir(), tmp_path / "link", tmp_path / "other"]
+    kept = [path for path in kept if path.stat().st_size]  # the lock is empty
+    before = [path.read_bytes() for path in kept]
+    assert {path.suffix for path in kept} >= {".json", ".safetensors"}
+    for given in kept:
         words = ("evaluate", tmp_path / "no run", *paths, "--json", given)
-        assert refused(capsys, *words) == f"{message}{given}"
-    assert [path.read_bytes() for path in paths] == before
+        message = f"{given} is not what --json wrote, and would be lost: "
+        assert refused(capsys, *words).startswith(message)
+    folder = "--json must be a file in a folder that is there, got "
+    for given in (tmp_path, Path("."), tmp_path / "no/x"):
+        words = ("evaluate", tmp_path / "no run", *paths, "--json", given)
+        assert refused(capsys, *words) == f"{folder}{given}"
+    assert [path.read_bytes() for path in kept] == before
 
 
 def test_decoding_is_as_asked_and_named(run, held_out, tmp_path, capsys):
-    options = ["--beam-size", "1", "--max-len", "2", "--json", str(tmp_path / "x.json")]
+    options = ["--beam-size", "1", "--max-len", "2", "--tokenize", "zh"]
+    options += ["--json", str(tmp_path / "x.json")]
     assert main(["evaluate", str(run), *held_out[2], "--device", "cpu", *options]) == 0
     found = json.loads((tmp_path / "x.json").read_text())
     assert found["decoding"] == "greedy, at most 2 tokens"
+    assert "|tok:zh|" in found["BLEU signature"]
     named = str(Decoding(beam_size=3, length_penalty=2.5, max_len=7, early_stopping=True))
     assert named == "beam 3, length penalty 2.5, early stopping, at most 7 tokens"
     assert found["exact match"] == 0

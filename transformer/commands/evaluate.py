@@ -7,10 +7,11 @@ import argparse
 import math
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from transformer.commands.options import Decoding, add_on_bad, add_translating
+from transformer.commands.options import Decoding, add_on_bad, add_tokenize, add_translating
 from transformer.commands.run_folder import LoadedRun, add_run, load_to_translate, to_json
 from transformer.data.batches import BucketedBatches
 from transformer.data.corpus import Split, encode, read_files
@@ -18,6 +19,7 @@ from transformer.data.text import clean_line
 from transformer.decoding.translate import translate
 from transformer.files import replace_file
 from transformer.metrics import bleu, chrf
+from transformer.saved import read_json
 from transformer.training import evaluate_loss
 
 USAGE = "%(prog)s RUN SOURCE TARGET [options]"
@@ -28,14 +30,15 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", type=Path, metavar="SOURCE")
     parser.add_argument("target", type=Path, metavar="TARGET")
     add_translating(parser.add_argument_group("decoding"))
+    add_tokenize(parser)
     add_on_bad(parser, "lines that are empty, too long or not UTF-8")
-    text = "write the results there, too"
+    text = "write the results there, too, in place of earlier ones"
     parser.add_argument("--json", type=Path, metavar="FILE", help=text)
 
 
 def execute(args: argparse.Namespace) -> None:
     if args.json is not None:
-        _check_writable(args.json, args.source, args.target)
+        _check_writable(args.json)
     run, decoding = load_to_translate(args)
     pairs = read_files(args.source, args.target, on_bad=args.on_bad)
     split, report = encode(
@@ -44,9 +47,12 @@ def execute(args: argparse.Namespace) -> None:
         lowercase=run.lowercase,
         max_len=run.model.max_len,
         on_bad=args.on_bad,
+        name=f"{args.source}, {args.target}",
     )
     print(f"{report}\ncheckpoint: {run.checkpoint}")
-    results = measure(run, split, decoding=decoding, batch_size=args.batch_size)
+    results = measure(
+        run, split, decoding=decoding, batch_size=args.batch_size, tokenize=args.tokenize
+    )
     print_results(results)
     if args.json is not None:
         about = {"run": args.run, "checkpoint": run.checkpoint, **results}
@@ -54,12 +60,12 @@ def execute(args: argparse.Namespace) -> None:
 
 
 def measure(
-    run: LoadedRun, split: Split, *, decoding: Decoding, batch_size: int = 32
+    run: LoadedRun, split: Split, *, decoding: Decoding, batch_size: int = 32, tokenize: str = "13a"
 ) -> dict[str, Any]:
     """What the model makes of sentences that it has not learned from.
 
-    BLEU and chrF compare with the references as they were read. A model of lower-cased text is
-    scored without regard to case, and the signatures say so.
+    BLEU and chrF compare with the references as they were read; ``tokenize`` is that of BLEU. A
+    model of lower-cased text is scored without regard to case, and the signatures say so.
     """
     sources, references = (list(side) for side in zip(*split.pairs, strict=True))
     batches = BucketedBatches(split.examples, batch_size=batch_size, shuffle=False)
@@ -83,7 +89,7 @@ def measure(
         "decoding": str(decoding),
         "exact match": n_right / len(sources),
     }
-    for name, score in (("BLEU", bleu), ("chrF", chrf)):
+    for name, score in (("BLEU", partial(bleu, tokenize=tokenize)), ("chrF", chrf)):
         of = score(hypotheses=translations, references=references, lowercase=run.lowercase)
         results |= {name: of.score, f"{name} signature": of.signature}
     return results
@@ -108,10 +114,10 @@ def _perplexity(loss: float) -> float:
         return math.inf
 
 
-def _check_writable(file: Path, *sources: Path) -> None:
+def _check_writable(file: Path) -> None:
     """Raises ValueError, before the work, for a file that is not to be written or cannot be."""
-    if any(file.exists() and source.exists() and file.samefile(source) for source in sources):
-        raise ValueError(f"--json must be none of the files that are measured on, got {file}")
+    if file.is_file() and file.stat().st_size:  # of a run, maybe, or a text that is measured on
+        read_json(file, None, "what --json wrote, and would be lost", decoding=str, run=str)
     if file.is_dir() or not file.resolve().parent.is_dir():
         raise ValueError(f"--json must be a file in a folder that is there, got {file}")
     if not os.access(file if file.exists() else file.resolve().parent, os.W_OK):

@@ -36,7 +36,12 @@ def _number(kind: type, wanted: str, allows: Callable[[Any], bool]) -> Callable[
     return read
 
 
-whole = _number(int, f"a whole number from 1 to {LARGEST}", lambda n: 1 <= n <= LARGEST)
+def whole_to(most: int) -> Callable[[str], Any]:
+    """Reads a number beyond which there is a mistake, and no end of time or memory."""
+    return _number(int, f"a whole number from 1 to {most}", lambda n: 1 <= n <= most)
+
+
+whole = whole_to(LARGEST)
 seed = _number(int, f"a whole number from 0 to {2**63 - 1}", lambda n: 0 <= n < 2**63)
 positive = _number(float, "positive", lambda x: 0 < x < math.inf)
 not_negative = _number(float, "at least 0", lambda x: 0 <= x < math.inf)
@@ -112,7 +117,8 @@ def add_number(
     text: str = "",
 ) -> None:
     """An option whose help ends in its default, if it has one."""
-    letter = {whole: "N", seed: "N", share: "P"}.get(kind, "X")
+    numbers = (positive, not_negative, passes, finite)
+    letter = "P" if kind is share else "X" if kind in numbers else "N"
     shown = "" if default is None else f"default: {default}"
     about = "; ".join(filter(None, (text, shown)))
     group.add_argument(name, type=kind, default=default, metavar=letter, help=about)
@@ -129,10 +135,16 @@ def add_on_bad(group: argparse._ActionsContainer, text: str) -> None:
 
 def add_decoding(group: argparse._ActionsContainer) -> None:
     add_number(group, "--beam-size", whole, 4, "1 is greedy")
-    penalty = "of beam search: more prefers longer sentences"
+    penalty = "of beam search: more prefers longer sentences; one like -1e-3 with = before it"
     add_number(group, "--length-penalty", finite, 0.6, penalty)
     early = "end when as many sentences as beams have ended: sooner, and at times worse"
     group.add_argument("--early-stopping", action="store_true", help=early)
+
+
+def add_tokenize(group: argparse._ActionsContainer) -> None:
+    choices = ("13a", "char", "intl", "none", "zh")  # those that need no other library or file
+    text = "how BLEU splits text: zh for Chinese, char for Japanese and Thai; default: 13a"
+    group.add_argument("--tokenize", choices=choices, default="13a", help=text)
 
 
 def add_translating(group: argparse._ActionsContainer) -> None:

@@ -77,6 +77,7 @@ def prepare(args: argparse.Namespace, *, rank: int, world_size: int) -> Job:
             lowercase=args.lowercase,
             max_len=config.max_len,
             on_bad=args.on_bad,
+            name=", ".join(map(str, getattr(args, name) or [name])),
         )
         if rank == 0:
             print(f"{name}: {report}")

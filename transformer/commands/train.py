@@ -103,7 +103,7 @@ def _measure(args: argparse.Namespace, job: Job, device: torch.device) -> None:
     measured = [name for name in ("dev", "test") if name in job.splits]
     decoding = Decoding(args.beam_size, args.length_penalty, early_stopping=args.early_stopping)
     for name in measured:
-        results[name] = measure(run, job.splits[name], decoding=decoding)
+        results[name] = measure(run, job.splits[name], decoding=decoding, tokenize=args.tokenize)
     job.folder.write_results(results)
     for name in measured:
         print(f"{name}, measured at {run.checkpoint}:")

@@ -12,10 +12,12 @@ import torch
 from torch import nn
 
 from transformer.commands.options import (
+    LARGEST,
     add_decoding,
     add_device,
     add_number,
     add_on_bad,
+    add_tokenize,
     finite,
     folder,
     not_negative,
@@ -24,6 +26,7 @@ from transformer.commands.options import (
     seed,
     share,
     whole,
+    whole_to,
 )
 from transformer.config import TransformerConfig
 from transformer.positional import POSITIONS
@@ -33,12 +36,13 @@ from transformer.training.objective import paper_optimizer
 # All others are settled when a run begins. The sentences are held against their digests instead.
 FREE = {
     *("out", "train", "dev", "test", "steps", "epochs", "save_every", "keep", "device", "compile"),
-    *("quiet", "beam_size", "length_penalty", "early_stopping", "command", "debug"),
+    *("quiet", "beam_size", "length_penalty", "early_stopping", "tokenize", "command", "debug"),
 }
 # A field of the configuration is an option by itself, but for those that the data decide.
 _DECIDED = {"src_vocab_size", "tgt_vocab_size", "pad_id", "share_embeddings"}
 _OF_PRESETS = ("d_model", "n_heads", "n_encoder_layers", "n_decoder_layers", "d_ff", "dropout")
 _DEFAULTS: dict[str, Any] = {"max_len": 256, **dict.fromkeys(_OF_PRESETS)}
+_MOST = {"max_len": 10**5}  # tables of positions are as long
 _CHOICES = {"position": tuple(POSITIONS)}
 _WITHOUT_NUMBERS = {"LBFGS", "SparseAdam"}  # want a closure, and sparse gradients
 OPTIMIZERS = {
@@ -57,7 +61,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     _add_training(parser.add_argument_group("training"))
     add_batches(parser.add_argument_group("batches"))
     _add_machine(parser.add_argument_group("saving and running"))
-    add_decoding(parser.add_argument_group("decoding"))
+    measuring = parser.add_argument_group("measuring")
+    add_decoding(measuring)
+    add_tokenize(measuring)
 
 
 def _add_data(group: argparse._ArgumentGroup) -> None:
@@ -67,10 +73,10 @@ def _add_data(group: argparse._ArgumentGroup) -> None:
         ("--test", "to measure the best checkpoint on at the end"),
     ):
         group.add_argument(name, nargs=2, type=Path, metavar=("SOURCE", "TARGET"), help=text)
-    add_number(group, "--pairs", whole, 20_000, "of the grammar corpus")
+    add_number(group, "--pairs", whole_to(10**7), 20_000, "of the grammar corpus")
     group.add_argument("--lowercase", action="store_true", help="both languages")
     text = "of the byte pairs of both languages together"
-    add_number(group, "--vocab-size", whole, 8000, text)
+    add_number(group, "--vocab-size", whole_to(10**6), 8000, text)
     add_on_bad(group, "lines that are empty, too long or not UTF-8")
 
 
@@ -93,7 +99,8 @@ def add_model(group: argparse._ActionsContainer, config: type[TransformerConfig]
             words = {"choices": choices} if choices else {"action": argparse.BooleanOptionalAction}
             group.add_argument(option, default=default, help=f"default: {text}", **words)
         else:
-            kind = share if field.name == "dropout" else {int: whole, float: finite}[hint]
+            number = whole_to(_MOST.get(field.name, LARGEST)) if hint is int else finite
+            kind = share if field.name == "dropout" else number
             shown = "default: the preset's" if field.name in _OF_PRESETS else ""
             add_number(group, option, kind, default, shown)
 
@@ -133,7 +140,7 @@ def add_batches(group: argparse._ActionsContainer) -> None:
         "batches to a step; a batch holds one length, a step learns better from several "
         "(default: 4, or 1 where the size of a batch is given)"
     )
-    add_number(group, "--accumulate", whole, text=text)
+    add_number(group, "--accumulate", whole_to(10**4), text=text)
 
 
 def batch_sizes(args: argparse.Namespace) -> dict[str, Any]:

@@ -35,14 +35,20 @@ def read_files(
 
 
 def encode(
-    pairs: Pairs, tokenizers: Tokenizers, *, lowercase: bool, max_len: int, on_bad: OnBad
+    pairs: Pairs, tokenizers: Tokenizers, *, lowercase: bool, max_len: int, on_bad: OnBad, name: str
 ) -> tuple[Split, str]:
-    """The pairs that fit, and a report to be printed."""
+    """The pairs that fit, and a report to be printed.
+
+    Raises ValueError, which says ``name``, where one does not, as ``encode_pairs`` does.
+    """
     read = [
         (clean_line(src, lowercase=lowercase), clean_line(tgt, lowercase=lowercase))
         for src, tgt in pairs
     ]
-    examples, report = encode_pairs(read, *tokenizers, max_len=max_len, on_long=on_bad)
+    try:
+        examples, report = encode_pairs(read, *tokenizers, max_len=max_len, on_long=on_bad)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
     left_out = set(report.left_out)
     kept = [pair for number, pair in enumerate(pairs, start=1) if number not in left_out]
     return Split(kept, examples), str(report)

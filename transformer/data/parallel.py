@@ -44,23 +44,18 @@ def read_parallel(
     r"""The pairs of two UTF-8 files, line n of one translating line n of the other; chapter 11.
 
     Plain or gzip. Lines are split by ``read_lines`` and cleaned by ``clean_line``. A pair is bad
-    if a side is not UTF-8, over 16,384 bytes, empty, or over ``max_words``.
+    if a side is empty, over ``max_words``, or has a fault that ``read_lines`` finds.
 
-    Raises ValueError for files of different lengths, of another encoding, of broken gzip, of
-    nothing but ``\r`` where lines should end, or without a good pair; and for a bad pair unless
-    ``on_bad`` is "skip".
+    Raises ValueError for files of different lengths, of another encoding, of broken gzip, or
+    without a good pair; and for a bad pair unless ``on_bad`` is "skip".
     """
     check_choice(get_args(OnBad), on_bad=on_bad)
     paths = (src_path, tgt_path)
     src_lines, tgt_lines = map(_read_file, paths)
-    if len(src_lines) != len(tgt_lines):
-        raise ValueError(
-            f"src_path and tgt_path must have as many lines as each other, got {len(src_lines)} "
-            f"in {src_path} and {len(tgt_lines)} in {tgt_path}"
-        )
     pairs: list[tuple[str, str]] = []
     skipped: dict[int, str] = {}  # which, and why
-    for number, lines in enumerate(zip(src_lines, tgt_lines, strict=True), start=1):
+    # a bad line comes first: it may be why there are not as many
+    for number, lines in enumerate(zip(src_lines, tgt_lines, strict=False), start=1):
         faults = [fault or _fault(line, max_words) for line, fault in lines]
         if faults == [None, None]:
             (src, _), (tgt, _) = lines
@@ -70,6 +65,11 @@ def read_parallel(
         if on_bad == "error":
             raise ValueError(f"{path}, line {number}: {fault}")
         skipped[number] = fault
+    if len(src_lines) != len(tgt_lines):
+        raise ValueError(
+            f"src_path and tgt_path must have as many lines as each other, got {len(src_lines)} "
+            f"in {src_path} and {len(tgt_lines)} in {tgt_path}"
+        )
     report = Report(len(pairs), dict(Counter(skipped.values())), left_out=tuple(skipped))
     if not pairs:
         raise ValueError(f"{src_path} and {tgt_path} hold no pair to learn from: {report}")
@@ -117,31 +117,33 @@ def encode_pairs(
 def read_lines(readline: Callable[[int], bytes], name: str) -> Iterator[tuple[str, str | None]]:
     r"""The lines of a binary file, each as soon as it is there, and its fault; chapter 11.
 
-    Only ``\n`` and ``\r\n`` end a line. It is cleaned by ``clean_line``; one that is not UTF-8, or
-    longer than 16,384 bytes, comes as "" with the fault.
+    Only ``\n`` and ``\r\n`` end a line. It is cleaned by ``clean_line``; one that is not UTF-8, is
+    longer than 16,384 bytes, or has a ``\r`` or a NUL inside comes as "" with the fault.
 
     Raises ValueError, which says ``name``, for UTF-16 and UTF-32, which have marks of their own or
-    NUL bytes, and for a file whose first line has no end but ``\r``.
+    NULs from the start.
     """
     number, goes_on = 0, False
     while piece := readline(LONGEST_LINE + 1):
         is_rest, goes_on = goes_on, len(piece) > LONGEST_LINE and not piece.endswith(b"\n")
         number += not is_rest
-        if b"\0" in piece or (number == 1 and piece.startswith(_MARKS)):
+        if (number <= 2 and b"\0" in piece) or (number == 1 and piece.startswith(_MARKS)):
             raise ValueError(
-                f"{name} must be UTF-8 without NULs, line {number} looks like UTF-16 or UTF-32"
+                f"{name} must be UTF-8, plain or gzip, line {number} looks like UTF-16 or no text"
             )
         if is_rest:
             continue
-        if number == 1 and b"\r" in piece.strip() and not piece.endswith(b"\n"):
-            raise ValueError(f"{name} must end its lines with \\n or \\r\\n, got \\r alone")
-        if goes_on:
+        if b"\r" in piece.rstrip():  # another program's end of a line: there may be many in it
+            yield "", "with \\r inside, where lines must end with \\n or \\r\\n"
+        elif goes_on:
             yield "", f"over {LONGEST_LINE} bytes"
-            continue
-        try:
-            yield clean_line(piece.decode()), None
-        except UnicodeDecodeError:
-            yield "", "not UTF-8"
+        elif b"\0" in piece:
+            yield "", "with a NUL"
+        else:
+            try:
+                yield clean_line(piece.decode()), None
+            except UnicodeDecodeError:
+                yield "", "not UTF-8"
 
 
 def _read_file(path: str | Path) -> list[tuple[str, str | None]]:

@@ -63,7 +63,7 @@ def load_gpt2(weights: Weights, config: Any = None, *, pad_id: int | None = None
         d_model=c["n_embd"],
         n_heads=c["n_head"],
         n_layers=c["n_layer"],
-        d_ff=c.get("n_inner", 4 * c["n_embd"]),
+        d_ff=c.get("n_inner") or 4 * c["n_embd"],
         max_len=c["n_positions"],
         norm_eps=c["layer_norm_epsilon"],
         feed_forward=activation(c, "activation_function"),
@@ -142,10 +142,11 @@ def load_mistral(weights: Weights, config: Any = None, *, pad_id: int | None = N
     """
     theirs, c = _read(weights, config, "mistral")
     require(c, hidden_act="silu", layer_types=None)
-    window = c.get("sliding_window", None if "sliding_window" in c.nulls else 4096)
-    tied = c.get("tie_word_embeddings", False)
     made = FamilyConfig.modern(
-        **sizes(c, pad_id), rope_theta=rope_theta(c), window=window, tie_embeddings=tied
+        **sizes(c, pad_id),
+        rope_theta=rope_theta(c),
+        window=c.get("sliding_window", 4096),
+        tie_embeddings=c.get("tie_word_embeddings", False),
     )
     return _filled_like_llama(made, theirs, LLAMA, partial(in_pairs, made.d_k))
 
@@ -212,7 +213,7 @@ def _read(
         if not isinstance(weights, str | Path):
             raise ValueError(f"weights must be {wanted}, got {type(weights).__name__}")
         place, about = str(weights), Path(weights) / "config.json"
-        files = sorted(Path(weights).glob("model*.safetensors"))
+        files = _files_of_weights(Path(weights))
         if not files or not about.is_file():
             raise ValueError(f"weights must be {wanted}, got {place!r}")
         if config is None:
@@ -229,6 +230,17 @@ def _read(
     for name, x in theirs.items():
         check_finite(x, name, place)
     return theirs, PublishedConfig(config, source)
+
+
+def _files_of_weights(folder: Path) -> list[Path]:
+    """One file, or the shards that an index names: what ``from_pretrained`` reads, and no other."""
+    whole, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
+    if whole.is_file():
+        return [whole]
+    if not index.is_file():
+        return []
+    names = read_json(index, None, "an index of weights", weight_map=dict)["weight_map"].values()
+    return sorted({folder / str(name) for name in names})
 
 
 def _filled(

@@ -41,18 +41,22 @@ _TYPES: tuple[tuple[str, Callable[[Any], bool], set[str]], ...] = (
     ("a list", lambda x: isinstance(x, list), {"layer_types"}),
     ("an object", lambda x: isinstance(x, Mapping), {"rope_parameters", "rope_scaling"}),
 )
+# What may be null there, which stands for none, or for what follows from the other fields.
+_NULLABLE = {
+    *("n_inner", "num_key_value_heads", "head_dim", "sliding_window", "layer_types"),
+    *("pad_token_id", "rope_parameters", "rope_scaling"),
+}
 
 
 class PublishedConfig(dict[str, Any]):
-    """A config.json without what is null there, whose values are of the types that are theirs."""
+    """A config.json, whose values are of the types that are theirs."""
 
     def __init__(self, values: Mapping[str, Any], source: str):
-        super().__init__({name: x for name, x in values.items() if x is not None})
+        super().__init__(values)
         self.source = source  # what to call it
-        self.nulls = values.keys() - self.keys()
         for wanted, is_right, names in _TYPES:
             for name in self.keys() & names:
-                if not is_right(self[name]):
+                if not is_right(self[name]) and not (self[name] is None and name in _NULLABLE):
                     raise ValueError(f"{source}: {name} must be {wanted}, got {self[name]!r}")
 
     def __missing__(self, name: str) -> Any:
@@ -98,7 +102,7 @@ def activation(config: PublishedConfig, name: str) -> str:
 def rope_theta(config: PublishedConfig) -> float:
     """The base of rotary angles, which are not scaled."""
     for name in ("rope_scaling", "rope_parameters"):  # a file may have both
-        rope = PublishedConfig(config.get(name, {}), config.source)
+        rope = PublishedConfig(config.get(name) or {}, config.source)
         kind = rope.get("rope_type", rope.get("type", "default"))
         if kind != "default":
             wanted = "the rope_type 'default' for our parts"
@@ -108,7 +112,7 @@ def rope_theta(config: PublishedConfig) -> float:
 
 def rope_thetas(config: PublishedConfig) -> tuple[float, float]:
     """Gemma 3's bases: of the layers that see all, and of those with a window."""
-    rope = config.get("rope_parameters", {})
+    rope = config.get("rope_parameters") or {}
     if not rope.keys() <= {*get_args(LayerType)}:
         wanted = f"rope_parameters for each of {get_args(LayerType)}"
         raise ValueError(f"{config.source} must have {wanted}, got {sorted(rope)}")
@@ -128,12 +132,11 @@ def rope_thetas(config: PublishedConfig) -> tuple[float, float]:
 
 def layer_types(config: PublishedConfig) -> list[LayerType]:
     """Which layers have a window: said of each, or all but one in so many; Gemma 3."""
-    every = config.get("sliding_window_pattern", 6)
-    older: list[LayerType] = [
-        "sliding_attention" if i % every else "full_attention"
-        for i in range(1, config["num_hidden_layers"] + 1)
-    ]
-    return config.get("layer_types", older)
+    types, every = config.get("layer_types"), config.get("sliding_window_pattern", 6)
+    if types is not None:
+        return types
+    numbers = range(1, config["num_hidden_layers"] + 1)
+    return ["sliding_attention" if i % every else "full_attention" for i in numbers]
 
 
 def pad_token(config: PublishedConfig, pad_id: int | None) -> int | None:
