@@ -2,12 +2,16 @@
 
 import json
 import re
+import subprocess
+import sys
 import tomllib
+from collections import Counter
 from itertools import chain
 
+import nbformat
 import yaml
 
-from tools.chapters import ROOT
+from tools.chapters import NOTEBOOKS, ROOT, code_cells
 
 
 def pins():
@@ -53,3 +57,20 @@ def test_every_python_and_the_oldest_torch_that_we_promise_are_tested():
     assert project["requires-python"] == f">={promised[0]}"
     oldest = next(d for d in project["dependencies"] if d.startswith("torch>="))
     assert {"python": promised[0], "torch": oldest.replace(">=", "==") + ".0"} in tested
+
+
+def test_make_test_collects_every_cell_of_every_notebook():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    command = re.search(r"^test:.*\n\t\$\(RUN\) (.+)$", makefile, re.M)[1]
+    asked = [sys.executable, *command.split(), "--collect-only", "-q", "-n0", "--ignore-glob=*.py"]
+    said = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    cells = {path.name: len(code_cells(nbformat.read(path, as_version=4))) for path in NOTEBOOKS}
+    assert Counter(re.findall(r"^chapters/(\S+)::Cell \d+$", said, re.M)) == cells
+
+
+def test_the_gate_has_all_its_parts():
+    gate = (ROOT / ".ci/run").read_text(encoding="utf-8")
+    parts = re.findall(r"^(?:make|\.venv/bin/python -m) [^#\n]*[^#\s]", gate, re.M)
+    soft = ".venv/bin/python -m pytest -n 0 tests/package/soft_cuda/check.py"
+    every = ["make lint", "make types", "make test", soft, "make book pdf epub site-check"]
+    assert parts == every

@@ -225,6 +225,43 @@ def test_beams_that_find_no_end_give_the_best_unfinished_sentence(page, model, p
     assert [best["logP"] for best in found] == pytest.approx(log_p.tolist(), abs=1e-4)
 
 
+# A model whose next word depends on the last alone: ids 3 and 4 are words, 0 is padding.
+STUB = """(rows) => {
+    const state = () => ({ copy: state });
+    const next = (token) => ({ logits: Float32Array.from(rows[token], (x) => x ?? -Infinity) });
+    return { start: state, next };
+}"""
+OF_STUB = {"pad": 0, "bos": 1, "eos": 2, "maxLen": 3}
+
+
+def test_padding_is_never_written(page):
+    rows = [[9, 0, 1, 2, 2]] * 5
+    call = f"""([rows, limits]) => [
+        decode.greedy(({STUB})(rows), [], limits),
+        ...Array.from({{ length: 50 }}, (_, seed) => decode.sample(({STUB})(rows), [], limits,
+            {{ temperature: 100, random: numbers.generator(seed) }})),
+        ...decode.beamSearch(({STUB})(rows), [], limits).found.map(({{ tokens }}) => tokens),
+    ]"""
+    written = page.evaluate(call, [rows, OF_STUB])
+    assert {token for tokens in written for token in tokens} == {1, 2, 3, 4}
+
+
+def test_log_probabilities_are_added_in_single_precision_as_the_package_adds_them(page):
+    """Two sentences tie in float32, and the first stays; in float64 the second is likelier."""
+    first, ends = [8.0, 8.0 - 11 * 2**-20], [-40.0, -40.0 + 3 * 2**-18]
+    rows = [
+        [*(None,) * 5],
+        [None, None, None, *first],
+        [*(None,) * 5],
+        [0, None, ends[0], None, None],
+        [0, None, ends[1], None, None],
+    ]
+    call = f"([rows, limits]) => decode.beamSearch(({STUB})(rows), [], limits, {{ beamSize: 2 }})"
+    best = page.evaluate(call, [rows, OF_STUB])
+    assert [found["tokens"] for found in best["found"][:2]] == [[3, 2], [4, 2]]
+    assert best["found"][0]["logP"] == best["found"][1]["logP"]
+
+
 @pytest.mark.parametrize("temperature", [0.3, 1.0, 2.5])
 @pytest.mark.parametrize("top_k", [None, 1, 5, 40])
 @pytest.mark.parametrize("top_p", [None, 0.5, 0.95, 1.0])

@@ -34,12 +34,17 @@ INDEX = """<!DOCTYPE html><html><body><article class="bd-article"><section id="Z
 <p>zebra</p></section></article></body></html>"""
 STRANGE = """<!DOCTYPE html><html><body><article class="bd-article"><section id="s">
 <h1>&lt;b>one</h1><p>two &lt;script>throw 1&lt;/script> three</p></section></article></html>"""
+YAKS = """<!DOCTYPE html><html><body><article class="bd-article"><section id="y"><h1>Yaks</h1>
+{}</section></article></body></html>""".format(
+    "".join(f'<section id="y{n}"><h2>Yak {n}</h2><p>A yak.</p></section>' for n in range(4))
+)
 PAGES = {
     "intro.html": STRANGE,
     "genindex.html": INDEX,
     "chapters/04_masks.html": PAGE,
     "appendix/glossary.html": GLOSSARY,
     "appendix/api.html": NAMES,
+    "appendix/yaks.html": YAKS,
 }
 ALSO = {"chapters/04_masks.html#sec-4.2": "garbage"}
 STATIC = ROOT / "website" / "static"
@@ -53,7 +58,7 @@ SEARCH = f"""<!DOCTYPE html><html lang="en" data-content_root="./"><meta charset
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A folder with four pages and an index, their records and a search page."""
+    """A folder with five pages and an index, their records and a search page."""
     folder = tmp_path_factory.mktemp("site")
     shutil.copytree(STATIC / "vendor", folder / "_static" / "vendor")
     shutil.copy(STATIC / "search.js", folder / "_static")
@@ -145,6 +150,16 @@ def test_what_fits_comes_first_in_groups_and_each_hit_names_its_page_and_leads_t
     assert found[-1] == name
     assert "mask Glossary" in page.locator("li").first.inner_text()
     assert page.get_by_role("status").inner_text() == f"{len(found)} places with “mask”."
+
+
+def test_all_that_a_group_has_can_be_shown(asked):
+    page = asked("yak")
+    assert len(links(page)) == 3
+    assert page.get_by_role("button").all_inner_texts() == ["All 4"]
+    page.get_by_role("button").click()
+    places = [f"appendix/yaks.html?highlight=yak#y{n}" for n in range(4)]
+    assert sorted(address for _, address in links(page)) == places
+    assert page.get_by_role("button").count() == 0
 
 
 def test_what_is_found_is_marked_in_prose(asked):

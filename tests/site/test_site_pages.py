@@ -199,10 +199,11 @@ def test_a_line_that_is_printed_or_shown_is_no_claim(with_ticks):
 def test_a_cell_that_waits_is_marked_and_the_head_counts(with_ticks):
     right = "✓ Your turn 1.1: right\n"
     document = with_ticks(
-        ["○ Your turn 1.1: empty\n"], [Claim("a", "theorem"), right], ["○ Exercise 1.2\n"]
+        *(["○ Your turn 1.1: empty\n"], [Claim("a", "theorem"), right], ["○ Exercise 1.2\n"]),
+        ["○ Your turn 1.1: empty\n"],  # it waits in two cells, and is one
     )
     cells = [c for c in document.findall(nodes.container) if "cell" in c["classes"]]
-    assert ["book-yours" in cell["classes"] for cell in cells] == [True, False, True]
+    assert ["book-yours" in cell["classes"] for cell in cells] == [True, False, True, True]
     head = next(p for p in document.findall(nodes.paragraph) if "book-head" in p["classes"])
     claim, turn, exercise = head.astext().split(" · ")  # which are not broken
     assert claim.split("\xa0") == ["1", "claim,", "each", "tested", "by", "code"]

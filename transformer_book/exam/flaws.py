@@ -26,8 +26,12 @@ ALL = slice(None)
 def flaw_of(
     books: Iterable[nn.Module], flaws: dict[str, Change], agrees: Callable[[nn.Module], bool]
 ) -> str:
-    """The hint of the first of ``flaws`` that makes one of ``books`` agree; "" if none does."""
-    for book in books:
+    """The hint of the first of ``flaws`` that makes one of ``books`` agree.
+
+    Returns "" if none does, or if a book agrees as it is: then a flaw changes nothing in it.
+    """
+    books = [*books]
+    for book in books if not any(map(agrees, books)) else ():
         for hint, change in flaws.items():
             flawed = copy.deepcopy(book)
             change(flawed)

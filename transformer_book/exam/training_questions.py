@@ -19,16 +19,18 @@ N_WORDS, RATE = 5, 0.5
 
 
 class Watched(nn.Module):
-    """Logits from a table; it keeps which targets it was given."""
+    """Logits from a table; it keeps what it was given, and whether it was to train."""
 
     def __init__(self) -> None:
         super().__init__()
         draw = torch.Generator().manual_seed(0)
         self.table = nn.Parameter(torch.randn(6, N_WORDS, generator=draw) * 0.3)
         self.inputs: list[tuple[Tensor, Tensor]] = []
+        self.trained = True
 
     def forward(self, src: Tensor, tgt: Tensor) -> Tensor:
         self.inputs.append((src.clone(), tgt.clone()))
+        self.trained &= self.training
         return self.table[tgt] + 0.1 * self.table[src].mean(1, keepdim=True)
 
 
@@ -78,6 +80,9 @@ def ask_train_step(mine: Mine) -> str:
         raise Wrong(
             "the first step is right, and those after it are too long", f"{look} (section 9.2)"
         )
+    if not yours.trained:
+        look = "There dropout does nothing; model.eval() is for what is not trained (section 9.5)"
+        raise Wrong("a step asks the model in evaluation mode", look)
     return "three steps go where the book's go"
 
 
@@ -171,7 +176,7 @@ def ask_greedy_decode(mine: Mine) -> str:
 
     inputs = [
         (torch.tensor([[4, 5, 2]]), 6),
-        (torch.tensor([[4, 5, 6, 2]]), 2),
+        *((torch.tensor([[4, 5, 6, 2]]), max_len) for max_len in (2, 6)),
         (torch.tensor([[6, 2, 0, 0], [4, 7, 8, 2]]), 7),
         (torch.tensor([[5, 7, 9, 8, 2, 0], [9, 4, 2, 0, 0, 0], [4, 5, 6, 7, 8, 2]]), 9),
     ]
