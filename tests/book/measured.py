@@ -15,6 +15,8 @@ from typing import Any
 from nbformat import NotebookNode
 from nbval.plugin import IPyNbCell
 
+from tests.book.plots import changes, is_plot
+
 DIGITS = r" *[-+−]?[0-9]+(?:,[0-9]{3}(?![0-9]))*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?(?![0-9])"
 NUMBER = re.compile(rf"(?<![\w.]){DIGITS}")
 WITHIN = 10.0  # a cell whose numbers depend on less says so in its metadata: "within": 1.1
@@ -80,28 +82,28 @@ def texts(outputs: Sequence[NotebookNode]) -> Iterator[tuple[str, dict[str, Any]
         yield from ((kind, data, kind) for kind in data if isinstance(data[kind], str))
 
 
-def is_plot(text: str) -> bool:
-    """Whether it is a picture of numbers: another machine's differ in what nobody sees."""
-    return text.startswith("<svg") and "class='plot'" in text
-
-
 def compare_within_a_factor(cell: IPyNbCell) -> None:
-    """Let nbval compare a cell's outputs after the numbers that agree are made equal."""
+    """Let nbval compare a cell's outputs after the numbers that agree are made equal.
+
+    Plots are compared here, and for one that differs nbval shows what is another in it.
+    """
     compare = cell.compare_outputs
     says = ("measured", "within", "differs_after")
     measured, within, sign = (cell.cell.metadata.get(name) for name in says)
 
     def compare_outputs(now: list[NotebookNode], stored: list[NotebookNode], **options) -> bool:
-        now = copy.deepcopy(now)
+        now, stored = copy.deepcopy((now, stored))
         known = defaultdict(list)
         for kind, where, key in texts(stored):
-            known[kind].append(where[key])
+            known[kind].append((where, key))
         for kind, where, key in texts(now):  # the first of a kind belongs to the first
             if known[kind]:
-                was = known[kind].pop(0)
+                there, _ = known[kind].pop(0)
+                was = there[key]
                 if is_plot(was) and is_plot(where[key]):
-                    where[key] = was
-                if measured:
+                    told = changes(was, where[key], measured=bool(measured))
+                    there[key], where[key] = "the stored plot", "\n".join(told) or "the stored plot"
+                elif measured:
                     where[key] = with_stored_numbers(where[key], was, within)
                 if sign:
                     where[key] = with_stored_endings(where[key], was, sign)

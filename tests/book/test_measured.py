@@ -1,19 +1,25 @@
-"""nbval compares measured numbers within a factor, the rest exactly.
+"""nbval compares measured numbers within a factor, plots by what is where, the rest exactly.
 
 But for what stands behind a sign that a cell names.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
+from typing import Any
 from xml.etree import ElementTree
 
+import matplotlib.pyplot as plt
 import nbformat
 import pytest
 
+from tests.book.plots import changes
 from tools.chapters import NOTEBOOKS, ROOT, code_cells
+from transformer_book import figures
 from transformer_book.claims import Claim
+from transformer_book.drawings.plot import svg_of
 
 # what is stored, and what a measured cell prints now
 SAME = {
@@ -77,8 +83,12 @@ DIFFERENT_BEHIND = {
     "a line more": ("a → x", "a → x\na → x"),
     "a line less": ("a → x\nb → x", "a → x"),
 }
+FRAME = "<g><path d='M 0 0 L 100 0 L 100 100 L 0 100 z'/></g>"
+PLOT = f"<svg xmlns='http://www.w3.org/2000/svg' class='plot'><style/><g>{FRAME}<g>{FRAME}"
+PLOT += "<text x='{}' y='50'>loss</text></g></g></svg>"
 PICTURES = {
-    "another plot": ("<svg class='plot'>1</svg>", "<svg class='plot'>2</svg>"),
+    "a plot with other letters": (PLOT.format(50), PLOT.format(51)),
+    "another plot": (PLOT.format(50), PLOT.format(70)),
     "another drawing": ("<svg class='drawing'>1</svg>", "<svg class='drawing'>2</svg>"),
     "a plot for a drawing": ("<svg class='drawing'>1</svg>", "<svg class='plot'>1</svg>"),
 }
@@ -124,7 +134,7 @@ def notebook():
 
 CASES = [*SAME, *DIFFERENT, *SAME_WITHIN, *DIFFERENT_WITHIN, *DIFFERENT_EXACT, *SAME_BEHIND]
 CASES += [*DIFFERENT_BEHIND, *PICTURES, *CLAIMS]
-PASS = [*SAME, *SAME_WITHIN, *SAME_BEHIND, "another plot", "the same claim"]
+PASS = [*SAME, *SAME_WITHIN, *SAME_BEHIND, "a plot with other letters", "the same claim"]
 
 
 def test_only_a_measured_number_may_differ_and_within_a_factor(tmp_path):
@@ -143,3 +153,70 @@ def test_only_a_measured_number_may_differ_and_within_a_factor(tmp_path):
     cells = list(ElementTree.parse(report).iter("testcase"))
     assert len(cells) == len(CASES), result.stdout.decode(errors="replace")
     assert [case for case, cell in zip(CASES, cells, strict=True) if not len(cell)] == PASS
+
+
+RISES = [0.1 * n**1.5 for n in range(9)]
+FALLS = [3.0 - 0.3 * n for n in range(9)]
+FAULTS: dict[str, dict[str, Any]] = {
+    "exchanged labels": {"words": ("falls", "rises")},
+    "labels in exchanged colours": {"inks": (figures.ORANGE, figures.BLUE)},
+    "exchanged titles": {"titles": ("what", "when")},
+    "exchanged axes": {"axes_are": ("share", "step")},
+    "exchanged ticks": {"ticks": ("dev\nb", "train\na", "test\nc")},
+    "ticks upside down": {"ticks": ("train\na", "dev\nb", "c\ntest")},
+    "exchanged panels": {"order": -1},
+    "exchanged curves": {"curves": (FALLS, RISES)},
+    "a curve backwards": {"curves": (RISES[::-1], FALLS)},
+    "a mark too few": {"curves": (RISES, FALLS[:-1])},
+    "a bar too many": {"ticks": ("train\na", "dev\nb", "test\nc", "all")},
+}
+
+
+@pytest.fixture
+def plot():
+    plt.switch_backend("agg")
+
+    def drawn(
+        *, words=("rises", "falls"), inks=(figures.BLUE, figures.ORANGE), titles=("when", "what"),
+        axes_are=("step", "share"), ticks=("train\na", "dev\nb", "test\nc"), order=1,
+        curves=(RISES, FALLS), letters="sans-serif",
+    ):  # fmt: skip
+        figures.use_style()
+        plt.rcParams["font.family"] = [letters]
+        figure, panels = plt.subplots(1, 2)
+        lines, bars = panels[::order]
+        for curve, colour in zip(curves, (figures.BLUE, figures.ORANGE), strict=True):
+            lines.plot(curve, "o-", color=colour)
+        for word, colour, y in zip(words, inks, (0.2, 2.6), strict=True):
+            lines.text(1.0, y, word, color=figures.ink(colour))
+        lines.set(xlabel=axes_are[0], ylabel=axes_are[1], title=titles[0])
+        bars.bar(ticks, range(1, len(ticks) + 1))
+        bars.set(title=titles[1])
+        svg = svg_of(figure)
+        plt.close(figure)
+        return svg
+
+    return drawn
+
+
+@pytest.mark.parametrize("measured", [False, True])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_what_is_exchanged_in_a_plot_is_seen(plot, fault, measured):
+    assert changes(plot(), plot(**FAULTS[fault]), measured=measured)
+
+
+def test_a_plot_agrees_in_other_letters_and_a_measured_one_with_other_numbers(plot):
+    assert changes(plot(), plot(letters="DejaVu Serif")) == []
+    other = plot(curves=([1.2 * y for y in RISES], [y + 0.2 for y in FALLS]))
+    assert changes(plot(), other, measured=True) == []
+    assert changes(plot(), other)
+
+
+def test_a_plot_that_differs_says_what_was_where(plot):
+    said = changes(plot(), plot(words=("falls", "rises"), inks=(figures.ORANGE, figures.BLUE)))
+    assert [re.sub(r"[.]\d+", "", line) for line in said] == [
+        f"panel 1, “falls” {figures.ink(figures.ORANGE).lower()}: now at (0, 0), stored at (0, 0)",
+        f"panel 1, “rises” {figures.BLUE.lower()}: now at (0, 0), stored at (0, 0)",
+    ]
+    gone = f"panel 1, circle {figures.BLUE.lower()}: 0 now, 9 stored"
+    assert gone in changes(plot(), plot(order=-1))
