@@ -37,7 +37,7 @@ def listing(known: Experiment, arms: dict[str, Arm]) -> Iterator[str]:
     count = f"{sum(done.values())} of {sum(done.values()) + sum(missing.values())} runs"
     left = f", about {hours:.1f} hours to go" if any(missing.values()) else ""
     yield f"{known.name}: {known.question} {count}{left}"
-    for name, arm in arms.items():
+    for name in arms:
         count = f"{done[name]} of {done[name] + missing[name]} runs"
         yield f"    {name}: {', '.join([count, *_facts(known, by_arm[name])])}"
     gone = {run.arm for run in runs} - set(known.arms())

@@ -18,11 +18,10 @@ from torch import nn
 
 from tools import experiments as tool
 from tools.chapters import ROOT
-from transformer_book.experiments import cells, provenance, running
+from transformer_book.experiments import provenance, running
 from transformer_book.experiments.catalogue import HOMES, experiment
-from transformer_book.experiments.cells import Cells, chapter, code_of
+from transformer_book.experiments.cells import Cells, chapter
 from transformer_book.experiments.experiment import MOST_WIDENED, Arm, Experiment, Plan
-from transformer_book.experiments.imports import Import
 from transformer_book.experiments.learning import along
 from transformer_book.experiments.plateau import plateau
 from transformer_book.experiments.running import complete, forget, run_one, store
@@ -414,7 +413,7 @@ def test_the_file_is_read_and_written_while_no_other_process_does(small, monkeyp
     assert seen == [1, 0]
 
 
-# A chapter's cells, and the hash of what computes a number
+# A chapter's cells
 
 
 def notebook(path, **cells):
@@ -445,34 +444,10 @@ def test_cells_are_run_and_of_some_only_what_they_define(tmp_path, capsys):
     assert capsys.readouterr().out == ""
 
 
-def test_a_hash_is_of_what_computes_and_not_of_how_it_is_written(tmp_path):
-    def code(**changes):
-        return cells_of(tmp_path / "03_x.ipynb", **changes).code()
-
-    before = code()
-    assert code(model='def model():\n    """Words."""\n    return causal_mask( 3 )') == before
-    assert code(train=PARTS["train"].replace("1 / 0", "2 / 0")) == before
-    assert code(another="pass") == before
-    assert code(imports=PARTS["imports"].replace("claim", "show")) == before  # used by neither
-    assert code(model="def model():\n    return causal_mask(4)") != before
-    assert code(train="def learn(x):\n    return x + 1") != before
-    assert code(imports="from transformer.masks import causal_mask as causal_mask\nimport math")
-    assert cells_of(tmp_path / "03_x.ipynb").code("transformer.layers") != before
-
-
 def test_a_chapter_that_is_not_there_is_refused():
     assert chapter(8, "translator-model*").path.name.startswith("08_")
     with pytest.raises(ValueError, match=r"number must be that of a notebook in .*, got 77"):
         chapter(77)
-
-
-def test_what_runs_an_experiment_is_not_in_its_hash(monkeypatch):
-    mine = [Import("transformer_book.experiments.cells")]
-    before = code_of([], mine)
-    for name in ("MACHINE", "RUNNER"):
-        with monkeypatch.context() as patch:
-            patch.setattr(cells, name, None)
-            assert code_of([], mine) != before
 
 
 def test_an_unknown_experiment_is_refused():

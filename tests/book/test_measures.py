@@ -163,26 +163,26 @@ def test_the_loss_that_is_told_is_the_mean_of_the_last_fifty(monkeypatch):
 
 
 def test_what_is_made_of_sure_and_wrong_answers():
-    class Four(nn.Module):
-        """Of four questions: sure and right, sure and astray, unsure, sure and right by luck."""
+    class Five(nn.Module):
+        """Sure and right, sure and astray, unsure, astray and right by luck, sure and wrong."""
 
         def __init__(self):
             super().__init__()
             self.w = nn.Parameter(torch.zeros(1))
 
         def scores(self, symbols, question):
-            return torch.tensor([[9.0, 0], [0, 9.0], [1.0, 0], [0, 9.0]])
+            return torch.tensor([[9.0, 0], [0, 9.0], [1.0, 0], [0, 9.0], [9.0, 0]])
 
         def forward(self, *given):
-            return torch.eye(2)[[0, 1, 1, 0]]
+            return torch.eye(2)[[0, 1, 1, 0, 1]]
 
     def batch(g, n=32):
-        symbols, numbers = torch.tensor([[4, 5]] * 4), torch.zeros(4, 2)
-        return symbols, numbers, torch.full((4, 1), 4), torch.zeros(4).long()
+        symbols, numbers = torch.tensor([[4, 5]] * 5), torch.zeros(5, 2)
+        return symbols, numbers, torch.full((5, 1), 4), torch.zeros(5).long()
 
     cell = SimpleNamespace(recall_batch=batch)
-    found = dict(chapter_04.learn(Four, reported(0), cell=cell))[0]
-    wanted = {"right": 0.5, "sure": 0.75, "sure and wrong": 0.25}
+    found = dict(chapter_04.learn(Five, reported(0), cell=cell))[0]
+    wanted = {"right": 0.4, "sure": 0.8, "sure and wrong": 0.2}
     assert found == pytest.approx(found | wanted)
 
 
