@@ -84,7 +84,7 @@ def one_step(monkeypatch):
         monkeypatch.setattr(module, "range", once, raising=False)
     few = [pair for pair in corpus().tuning if len(pair.source) == 8][:4]
     monkeypatch.setitem(vars(corpus()), "tuning", few)
-    monkeypatch.setitem(vars(corpus()), "mirrored", corpus().mirrored[:1])
+    monkeypatch.setitem(vars(corpus()), "mirrored", corpus().mirrored[:4])
     return once
 
 
