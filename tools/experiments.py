@@ -1,10 +1,10 @@
 """List the book's experiments, and run what they lack: ``make experiments``.
 
-Without a name it lists: of each experiment and arm the runs that are stored and wanted, whether the
-measure is flat or still moving at the last step, a best rate at the edge of those tried, and runs
-whose code has changed since. With names it runs what these lack, one training after the other, and
-stores each the moment it ends; stopped or killed, it goes on where it was. ``--jobs`` starts as
-many processes; so does calling it again while it runs.
+Without a name it lists: of each experiment and arm the runs that are stored and wanted, the measure
+over the seeds and how many of them have none, as they diverged, whether it is flat or still moving
+at the last step, and a best rate at the edge of those tried. With names it runs what these lack,
+one training after the other, and stores each the moment it ends; stopped or killed, it goes on
+where it was. ``--jobs`` starts as many processes; so does calling it again while it runs.
 """
 
 import argparse
@@ -37,29 +37,30 @@ def listing(known: Experiment, arms: dict[str, Arm]) -> Iterator[str]:
     count = f"{sum(done.values())} of {sum(done.values()) + sum(missing.values())} runs"
     left = f", about {hours:.1f} hours to go" if any(missing.values()) else ""
     yield f"{known.name}: {known.question} {count}{left}"
-    for name, arm in arms.items():
+    for name in arms:
         count = f"{done[name]} of {done[name] + missing[name]} runs"
-        yield f"    {name}: {', '.join([count, *_facts(known, arm, by_arm[name])])}"
+        yield f"    {name}: {', '.join([count, *_facts(known, by_arm[name])])}"
     gone = {run.arm for run in runs} - set(known.arms())
     if gone:
         yield f"    no longer defined: {', '.join(sorted(gone))}"
 
 
-def _facts(known: Experiment, arm: Arm, runs: Sequence[Run]) -> Iterator[str]:
+def _facts(known: Experiment, runs: Sequence[Run]) -> Iterator[str]:
     """What an arm's stored runs say."""
     if not runs:
         return
     name = runs[0].arm
-    if known.finals(name):
-        low, high = known.spread(name)
-        yield f"{known.measure} {low:.3g} to {high:.3g} after {known.n_steps(name)} steps"
-        ends = {"moving": "still moving", "unknown": "flat or moving is not known"}
-        yield ends.get(known.plateau(name), known.plateau(name))
+    if finals := known.finals(name):
+        ends = [run.curve[run.n_steps].get(known.measure) for run in finals]
+        numbers = [x for x in ends if x is not None]
+        if numbers:
+            spread = f"{known.measure} {min(numbers):.3g} to {max(numbers):.3g}"
+            yield f"{spread} after {known.n_steps(name)} steps"
+        if n_lost := len(ends) - len(numbers):
+            yield f"{n_lost} of {len(ends)} diverged, without a {known.measure}"
+        plateaus = {"moving": "still moving", "unknown": "flat or moving is not known"}
+        yield plateaus.get(known.plateau(name), known.plateau(name))
     yield f"rate {known.rate(name):g}" + (" at the edge" if known.at_edge(name) else "")
-    if stale := sum(run.code not in (None, arm.code) for run in runs):
-        yield f"{stale} stale"
-    if unknown := sum(run.code is None for run in runs):
-        yield f"code not known of {unknown}"
 
 
 def _seconds(known: Experiment, runs: Sequence[Run]) -> float:

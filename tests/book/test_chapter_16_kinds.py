@@ -23,8 +23,8 @@ from transformers import (
 from tests.package.test_model import shaken
 from transformer.positional import RotaryPositions
 from transformer.runtime import default_device
-from transformer_book.experiments.chapter_16 import together
-from transformer_book.experiments.chapter_16.caches import KINDS, page, reader
+from transformer_book.experiments.chapter_16 import caches, rounding, together
+from transformer_book.experiments.chapter_16.caches import KINDS, TUNING, page, reader, told
 from transformer_book.experiments.chapter_16.lines import (
     DISTANCES,
     KEYS,
@@ -315,6 +315,43 @@ def test_together_each_is_judged_as_alone(in_float64, unchecked):
         wanted |= {low: sum(right) / len(right) for low, right in found.items()}
         assert len(wanted) == 6
         assert judged == pytest.approx(wanted, abs=1e-4)
+
+
+def test_what_is_told_is_of_few_pairs_and_of_many():
+    few, many = (
+        {"excess": x} | {str(low): share for low, share in zip(DISTANCES, shares, strict=False)}
+        for x, shares in ((0.1, [1.0] * 5), (0.2, [0.9, 0.8, 0.7, 0.6, 0.5]))
+    )
+    found = told(few, many)
+    assert (found["missed"], found["excess"]) == (0.3, 0.1)
+    assert (found["8 excess"], found["48 excess"], found["48 128"]) == (0.1, 0.2, 0.5)
+
+
+class Named:
+    """Stands for models side by side: tells of each what it was judged on."""
+
+    def __init__(self, make, rates, seeds):
+        self.n, self.weights = len(seeds), {}
+
+    def run(self, texts, steps):
+        yield from steps
+
+    def judged(self, texts):
+        return [texts] * self.n
+
+
+def test_only_the_seed_that_chooses_the_rate_is_judged_on_other_texts(unchecked, monkeypatch):
+    for module in (caches, rounding):
+        monkeypatch.setattr(module, "Together", Named)
+        monkeypatch.setattr(module, "test_texts", lambda n, *, seed: (n, seed))
+        monkeypatch.setattr(module, "told", lambda few, many: (few, many))
+    monkeypatch.setattr(caches, "training_texts", lambda n_steps: None)
+    plans = [(0.1, 0), (0.1, TUNING), (0.2, 2)]
+    *_, curves = caches.training("window", plans, (0, 3))
+    reported, other = ((8, 0), (48, 0)), ((8, 1), (48, 1))
+    wanted = {plan: other if plan[1] == TUNING else reported for plan in plans}
+    assert curves == {plan: {0: texts, 3: texts} for plan, texts in wanted.items()}
+    assert rounding.measured({}, bits=16) == [reported] * 3
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Chapter 17: every server writes what greedy decoding writes, token for token."""
+"""Chapter 17: every server writes what greedy decoding writes; what is measured of it, by hand."""
 
 import random
 
@@ -7,9 +7,12 @@ import torch
 
 from transformer.decoding import greedy_decode
 from transformer.family import DecoderOnly, FamilyConfig
-from transformer_book.experiments.chapter_17 import of_the_server, served
+from transformer_book.experiments.chapter_17 import distilling, of_the_server, served, thinking
+from transformer_book.experiments.chapter_17 import drafts as drafting
 from transformer_book.experiments.chapter_17.clock import clock
-from transformer_book.experiments.chapter_17.measure import figures
+from transformer_book.experiments.chapter_17.measure import Bench, figures, percentile, rounded
+from transformer_book.experiments.chapter_17.thinking import Tries, chosen, half_of_all
+from transformer_book.experiments.experiment import Plan
 
 EOS, VOCAB = 6, 40
 SIZES = {"d_model": 32, "n_heads": 4, "n_layers": 2, "d_ff": 48, "max_len": 160}
@@ -230,3 +233,104 @@ def test_figures_are_those_of_two_readers_counted_by_hand(server):
     assert found["texts_per_step"] == pytest.approx(4 / 3)
     assert found["held"] == pytest.approx((3 * 20 + 3 * 40 + 20) / 7)
     assert found["read_twice"] == 0
+    twenty = [float(i) for i in range(20)]
+    assert (percentile(twenty, 0.5), percentile(twenty, 0.95)) == (10, 19)
+
+
+def test_tables_are_made_again_from_the_costs_that_are_stored(server):
+    """With as many draws as their claims say, five and three."""
+    stored = served()
+    bench, top = Bench(server, stored["costs"], small=False), stored["loads"]["capacity"]
+    assert bench.capacity(bench.clocks["base"]) == pytest.approx(top, rel=0.01)
+    found = {
+        "pieces": bench.spread(bench.seeds, bench._pieces, 0.6 * top, 64),
+        "static": bench.spread(
+            bench.few_seeds, bench.policy, "static", 0.5 * top, bench.clocks["base"], 8,
+            "unequal", 400,
+        ),
+    }  # fmt: skip
+    wanted = {
+        "pieces": stored["pieces"]["64"],
+        "static": stored["loads"]["by_load"]["0.5"]["static"],
+    }
+    for name, figures_of in wanted.items():
+        for what, spread in rounded(found[name]).items():
+            assert spread == pytest.approx(figures_of[what], rel=0.02), (name, what)
+
+
+def test_drafts_are_timed_against_none_on_text_that_nobody_has_learnt(
+    server, unchecked, monkeypatch
+):
+    now, prompts, learnt = [0.0], [], []
+
+    def answered(server, prompt, target, draft, n, n_words):
+        now[0] += 2.0 if n == 0 else 1.0 + n
+        prompts.append(prompt)
+        return [5], {"calls": 10, "made": 8, "kept": 2, "words": 12} if n else {}
+
+    monkeypatch.setattr(drafting, "letters", lambda: (torch.arange(1000), 5))
+    monkeypatch.setattr(drafting, "learnt", lambda sizes, ids, *_: (learnt.append(ids), 0.5))
+    monkeypatch.setattr(drafting, "answered", answered)
+    monkeypatch.setattr(drafting, "looped", len)
+    monkeypatch.setattr(drafting.time, "process_time", lambda: now[0])
+    found = drafting.drafts(server, small=True)["guesses"]
+    assert {n: each["time"] for n, (each,) in found.items()} == {
+        "1": 1,
+        "2": 1.5,
+        "4": 2.5,
+        "8": 4.5,
+    }
+    assert all(each == each | {"kept": 0.25, "words_per_call": 1.2} for (each,) in found.values())
+    assert min(map(min, prompts)) > max(ids.max() for ids in learnt)
+
+
+def test_the_questions_that_choose_a_rate_are_not_those_that_are_reported(unchecked, monkeypatch):
+    halves = [{tuple(row) for row in half_of_all(tuning=t)[0].tolist()} for t in (True, False)]
+    assert [len(half) for half in halves] == [512, 512]
+    assert not halves[0] & halves[1]
+    asked = []
+    monkeypatch.setattr(thinking, "pretrain", lambda *_, **__: None)
+    monkeypatch.setattr(
+        thinking, "rewarded", lambda *_, steps, **__: zip(steps, steps, strict=True)
+    )
+    monkeypatch.setattr(
+        thinking, "asked_often", lambda *_, tuning, fast: asked.append(tuning) or {}
+    )
+    for sweep in (True, False):
+        plan = Plan(0.01, 0, (1,), sweep=sweep)
+        list(thinking.learn_texts(dict, plan, width=32, share=0.2))
+        list(thinking.learn_rewards(dict, plan, width=32))
+    assert asked == [True, True, False, False]
+
+
+def test_answers_are_chosen_as_each_way_says(unchecked):
+    # a row: whether each of four texts is right, the other answer, has steps, and is sound
+    rows = {
+        "a tie": ("1100", "0011", "0000", "0000", (0.5, 0.5, 0.5, 1)),
+        "right ones are more": ("1110", "0001", "0001", "0000", (1, 0, 1, 1)),
+        "wrong ones are more, one right is sound": ("1000", "0111", "1100", "1000", (0, 0.5, 1, 1)),
+        "a sound one is wrong": ("1110", "0001", "1111", "0001", (1, 1, 0, 1)),
+        "none has an answer": ("0000", "0000", "1000", "0000", (0, 0, 0, 0)),
+        "none is right": ("0000", "1000", "1000", "0000", (0, 0, 0, 0)),
+    }
+    *texts, wanted = zip(*rows.values(), strict=True)
+    parts = [torch.tensor([[c == "1" for c in row] for row in part]) for part in texts]
+    found = chosen(Tries(*parts, words=torch.ones(6, 4)))
+    assert list(found) == ["vote", "vote of steps", "checked", "any"]
+    assert torch.stack([x.float() for x in found.values()], dim=1).tolist() == [
+        list(map(float, row)) for row in wanted
+    ]
+
+
+def test_the_soft_loss_pulls_as_hard_at_any_temperature(unchecked):
+    own, teachers = (x - x.mean(dim=1, keepdim=True) for x in torch.randn(2, 3, 5).double())
+    own.requires_grad_()
+    loss = distilling.soft_loss(own, (teachers / 1000).softmax(dim=1), 1000.0)
+    (pull,) = torch.autograd.grad(loss, own)  # Hinton et al. (2015), Eq. 4
+    assert torch.allclose(pull, (own - teachers) / 5 / 3, rtol=0.02, atol=1e-4)
+
+
+def test_who_only_knows_the_right_word_is_sure_of_it_and_of_nothing_else():
+    p = torch.tensor([[0.7, 0.2, 0.05, 0.05], [0.1, 0.6, 0.2, 0.1]])
+    wanted = [[0.7, 0.1, 0.1, 0.1], [0.8 / 3, 0.8 / 3, 0.2, 0.8 / 3]]
+    assert torch.allclose(distilling.evened_out(p, torch.tensor([0, 2])), torch.tensor(wanted))

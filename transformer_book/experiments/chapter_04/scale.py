@@ -17,7 +17,7 @@ from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
 from transformer_book.experiments.translator.data import corpus
-from transformer_book.experiments.translator.teaching import taught
+from transformer_book.experiments.translator.teaching import pairs_of, taught
 
 ME = "transformer_book.experiments.chapter_04.scale"
 
@@ -48,9 +48,9 @@ def begun(cell: SimpleNamespace, attend: type[nn.Module], times: int, smaller: f
 
 
 @torch.no_grad()
-def spread_of(model: Any) -> float:
+def spread_of(model: Any, plan: Plan) -> float:
     """Of the scores in its three attentions, on 200 new sentences."""
-    model.cpu()(*make_batch(corpus().encode(corpus().test[:200])).inputs)
+    model.cpu()(*make_batch(corpus().encode(pairs_of(plan)[:200])).inputs)
     return sum(each.spread for each in (model.read, model.recall, model.look)) / 3
 
 
@@ -63,9 +63,9 @@ def arms() -> dict[str, Arm]:
         """How far apart the scores are before and after, and the share of right sentences."""
 
         def train(model: nn.Module, n_steps: int) -> Measures:
-            first = spread_of(model)
+            first = spread_of(model, plan)
             found = taught(model, plan, n_steps)
-            return found | {"first": first, "then": spread_of(model)}
+            return found | {"first": first, "then": spread_of(model, plan)}
 
         yield from one_for_each(make, plan, train)
 

@@ -48,7 +48,7 @@ LENGTHS: dict[str, Lengths] = {  # of answers, with a mean near 64
 }
 
 
-def p(values: Sequence[float], share: float) -> float:
+def percentile(values: Sequence[float], share: float) -> float:
     """The value that this share of them does not pass."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
@@ -180,7 +180,7 @@ class Bench:
         told = self.run(readers, engine, slots=8, chunk=size)
         near = [r for r in readers if r not in far]
         for name, share, some in (("long", 0.5, far), ("short", 0.95, near)):
-            told[f"first_{name}"] = p([r.times[0] - r.arrival for r in some], share)
+            told[f"first_{name}"] = percentile([r.times[0] - r.arrival for r in some], share)
         return told
 
     def pages(self, top: float) -> dict[str, Any]:
@@ -276,11 +276,11 @@ def figures(readers: list[Any], log: list[Any]) -> Figures:
     return {
         "tokens_per_s": n_words / (end - begin),
         "readers_per_s": len(readers) / (end - begin),
-        "first_p50": p(first, 0.5),
-        "first_p95": p(first, 0.95),
-        "whole_p50": p(whole, 0.5),
-        "whole_p95": p(whole, 0.95),
-        "gap_p99": p(gaps, 0.99),
+        "first_p50": percentile(first, 0.5),
+        "first_p95": percentile(first, 0.95),
+        "whole_p50": percentile(whole, 0.5),
+        "whole_p95": percentile(whole, 0.95),
+        "gap_p99": percentile(gaps, 0.99),
         "gap_max": max(gaps),
         "texts_per_step": sum(map(len, steps)) / max(1, len(steps)),
         "held": sum(s * held for s, (*_, held, _) in zip(spans, log, strict=True)) / busy,

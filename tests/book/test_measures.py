@@ -1,0 +1,369 @@
+"""What experiments choose, count and average: small examples in which a wrong choice shows.
+
+Those of the translators, the family, chapter 11, 16 and 17 stand in files of their own.
+"""
+
+import builtins
+from types import SimpleNamespace
+
+import pytest
+import torch
+from torch import nn
+
+from tests.package.unchecked import unchecked
+from transformer_book import descent
+from transformer_book.experiments import (
+    chapter_03,
+    chapter_04,
+    chapter_05,
+    chapter_06,
+    chapter_07,
+    chapter_09,
+    chapter_10,
+    chapter_13,
+)
+from transformer_book.experiments.catalogue import HOMES, experiment
+from transformer_book.experiments.chapter_04 import masks
+from transformer_book.experiments.chapter_06 import aliases, leak
+from transformer_book.experiments.chapter_07.stacks import RATES, Rates
+from transformer_book.experiments.chapter_08 import start_and_step
+from transformer_book.experiments.chapter_14 import looks as looks_14
+from transformer_book.experiments.chapter_15 import parity, rewards
+from transformer_book.experiments.experiment import Plan
+from transformer_book.experiments.running import run_one
+from transformer_book.experiments.translator.data import Corpus, corpus
+
+
+@pytest.fixture(scope="module", autouse=True)
+def corpus_made_unchecked():
+    """And toys stand for models."""
+    with unchecked():
+        assert corpus().examples
+        yield
+
+
+def reported(*steps, seed=0):
+    return Plan(0.01, seed, steps, sweep=False)
+
+
+# A rate is chosen on nothing that is reported
+
+# Whose sweep is judged on what is reported, too. What is learnt by heart is asked itself; the
+# others' questions are made up, of one seed for all runs, whose starts differ.
+NO_OTHERS = ("by_heart", "experts", "lengths", "blocks", "scaling", "scaling_back", "rewards")
+OWN_TESTS = ("real_sentences", "caches", "thinking")
+SAME_RECIPES = ("translators", "recurrence", "elsewhere", "orders", "heads")  # as others here
+
+
+class Told(torch.Generator):
+    """Tells its seeds."""
+
+    seeds: set[int] = set()  # noqa: RUF012
+
+    def manual_seed(self, seed):
+        self.seeds.add(seed)
+        return super().manual_seed(seed)
+
+
+def one_arm_of_each_recipe(known):
+    arms = [arm for arm in known.arms().values() if known._has_sweep(arm)]
+    return {getattr(arm.learn, "func", arm.learn): arm for arm in arms}.values()
+
+
+SWEPT = [name for name in HOMES if name not in NO_OTHERS + OWN_TESTS + SAME_RECIPES]
+
+
+@pytest.fixture
+def one_step(monkeypatch):
+    """Of a training by :func:`minimise`, or by a loop of its own; and few sentences are judged."""
+
+    def once(n, *rest):
+        return builtins.range(n, *rest) if rest else builtins.range(min(n, 1))
+
+    for module in (descent, start_and_step):
+        monkeypatch.setattr(module, "range", once, raising=False)
+    few = [pair for pair in corpus().tuning if len(pair.source) == 8][:4]
+    monkeypatch.setitem(vars(corpus()), "tuning", few)
+    monkeypatch.setitem(vars(corpus()), "mirrored", corpus().mirrored[:4])
+    return once
+
+
+@pytest.mark.parametrize("name", SWEPT)
+def test_a_sweep_meets_nothing_that_is_reported(name, one_step, monkeypatch):
+    def met(_):
+        raise AssertionError("the sweep has met the test")
+
+    known = experiment(name)
+    for arm in one_arm_of_each_recipe(known):
+        cell = getattr(arm.learn, "keywords", {}).get("cell")
+        for function in vars(cell or SimpleNamespace()).values():
+            if hasattr(function, "__globals__") and "torch" in function.__globals__:
+                monkeypatch.setitem(function.__globals__, "range", one_step)
+                break
+        seeds = []
+        for seed, sweep in ((100, True), (0, False)):
+            Told.seeds = set()
+            with monkeypatch.context() as patch:
+                patch.setattr(torch, "Generator", Told)
+                if sweep:
+                    patch.setattr(Corpus, "test", property(met), raising=False)
+                    patch.setattr(cell, "test_rows", None, raising=False) if cell else None
+                elif "test" in vars(corpus()):
+                    patch.setitem(vars(corpus()), "test", corpus().tuning)
+                list(arm.learn(arm.make, Plan(0.001, seed, (50,), sweep=sweep)))
+            seeds.append(Told.seeds)
+        assert not seeds[0] & seeds[1]
+
+
+# What is stored of models that need no training is measured again
+
+AGAIN = {  # arms, steps, and parts of chapter 10's measures that need no wide search
+    "reach": (("code", "code, read both ways", "attention", "equal weights"), 0),
+    "code": (("one code vector",), 0),
+    "agreement": (("GPT: the verb after its noun", "BERT: the noun before its verb"), 0),
+    "beams": (("2,000 steps",), 2000),
+    "inside": (("pre-LN",), 2000),
+}
+
+
+@pytest.mark.parametrize("name", AGAIN)
+def test_what_is_stored_is_what_is_measured_now(name, monkeypatch):
+    monkeypatch.setattr(chapter_10, "WIDTHS", (1, 4))
+    known, (names, at) = experiment(name), AGAIN[name]
+    arms = known.arms()
+    for arm in names:
+        stored = known.finals(arm)[0]
+        now = run_one(arm, arms[arm], Plan(stored.lr, stored.seed, (at,), sweep=False)).curve[at]
+        assert len(now) > len(stored.curve[at]) / 2
+        assert now == pytest.approx({n: stored.curve[at][n] for n in now}, rel=0.02, abs=0.01)
+
+
+# By hand
+
+
+def test_what_a_writer_sees_is_not_what_it_knows_alone():
+    class Peeks(nn.Module):
+        """Knows the next word where it is in view, else nothing."""
+
+        def forward(self, src, tgt):
+            following = nn.functional.pad(tgt[:, 1:], (0, 1))
+            known = nn.functional.one_hot(following, len(corpus().french)).float()
+            return 100 * known * (following > 3)[..., None]
+
+    found = chapter_03.losses_of(Peeks(), corpus().tuning)
+    assert found["in_view"] < 0.35 * found["alone"]
+    assert found["alone"] == pytest.approx(torch.tensor(len(corpus().french)).log().item())
+
+
+def test_the_loss_that_is_told_is_the_mean_of_the_last_fifty(monkeypatch):
+    for module in (masks, leak):
+        monkeypatch.setattr(module, "train_translator", lambda *_, **__: [9.0] * 10 + [2.0] * 50)
+        monkeypatch.setattr(module, "judge", lambda *_: SimpleNamespace(exact=0.5))
+        assert dict(module.learn(dict, reported(60))) == {60: {"loss": 2.0, "exact": 0.5}}
+
+
+def test_what_is_made_of_sure_and_wrong_answers():
+    class Five(nn.Module):
+        """Sure and right, sure and astray, unsure, astray and right by luck, sure and wrong."""
+
+        def __init__(self):
+            super().__init__()
+            self.w = nn.Parameter(torch.zeros(1))
+
+        def scores(self, symbols, question):
+            return torch.tensor([[9.0, 0], [0, 9.0], [1.0, 0], [0, 9.0], [9.0, 0]])
+
+        def forward(self, *given):
+            return torch.eye(2)[[0, 1, 1, 0, 1]]
+
+    def batch(g, n=32):
+        symbols, numbers = torch.tensor([[4, 5]] * 5), torch.zeros(5, 2)
+        return symbols, numbers, torch.full((5, 1), 4), torch.zeros(5).long()
+
+    cell = SimpleNamespace(recall_batch=batch)
+    found = dict(chapter_04.learn(Five, reported(0), cell=cell))[0]
+    wanted = {"right": 0.4, "sure": 0.8, "sure and wrong": 0.2}
+    assert found == pytest.approx(found | wanted)
+
+
+@pytest.mark.parametrize(
+    ("places", "wanted"),
+    [
+        ((1,), {"on named": 1, "on missed": 0, "moves": 0}),
+        ((1, 1), {"own": 1, "shared": 1}),
+        ((1, -1), {"own": 1, "shared": 0}),
+    ],
+)
+def test_where_heads_on_a_circle_look(places, wanted):
+    def looking(x):  # each head has twelve numbers, which say where it looks
+        parts = [1000 * x.roll(place, dims=-1) for place in places]
+        return torch.cat(parts, dim=-1)
+
+    layer = SimpleNamespace(W_q=looking, W_k=lambda x: x.repeat(1, 1, len(places)))
+    layer.n_heads = len(places)
+    words = SimpleNamespace(weight=torch.eye(12))
+    model = SimpleNamespace(layer=layer, symbol=lambda x: torch.zeros(*x.shape, 12), place=words)
+    right = torch.tensor([0.2, 0.9])  # left, right
+    found = chapter_05.looks_of(model, torch.zeros(3, 12).long(), right)
+    assert found == pytest.approx(wanted, abs=1e-3)
+
+
+def test_where_copies_are_right():
+    def accuracy(model, length=24, mask=None, back=3):
+        hidden = 0 if mask is None else (~mask).sum().item()
+        return torch.arange(3.0, length) + 1000 * hidden  # its place, of each answer
+
+    def ahead(length):
+        return torch.arange(length) - torch.arange(length)[:, None]
+
+    cell = SimpleNamespace(
+        accuracy=accuracy, ahead=ahead, train=lambda *_: None, sequences=None,
+        begun_late=lambda model, start: torch.tensor(float(start)),
+        in_window=lambda model, length: torch.tensor(float(length)),
+    )  # fmt: skip
+    found = dict(chapter_06.learn(dict, reported(5), cell=cell))[5]
+    assert found == {"right": 13, "beyond": (24 + 95) / 2, "late": 56, "window": 192}
+    found = dict(chapter_06.learn_and_hide(dict, reported(5), cell=cell))[5]
+    assert (found["right"], found["at 96"], found["flat top"]) == (13, 49, (42 + 59) / 2)
+
+    def n_hidden(hides):  # of queries and keys, by hand
+        return sum(hides(k - q) for q in range(96) for k in range(96))
+
+    four = (54, 60, -60, -66)
+    hidden = {
+        "no four": n_hidden(lambda d: d in four),
+        "only four": n_hidden(lambda d: abs(d) > 23 and d not in four),
+        "no others": n_hidden(lambda d: abs(d) in (45, 75)),
+        "to 50": n_hidden(lambda d: abs(d) > 50),
+    }
+    assert {name: (found[name] - 49) / 1000 for name in hidden} == hidden
+
+
+def test_distances_are_foretold_by_the_clocks():
+    cell = SimpleNamespace(alike=lambda u, d_k, base: -(u - 40).abs().float())
+    assert aliases.predicted(cell, 3, 16, 10_000)[0] == 37
+    assert aliases.predicted(cell, 20, 16, 10_000)[0] == 24  # 20 is none that is new
+
+
+def test_the_best_rate_of_a_wiring_has_the_lowest_mean(monkeypatch):
+    ends = {0.003: (1.0, 1.2), 0.01: (0.1, 3.0), 0.03: (0.0, None)}
+    stacks = Rates(path=None, question="", measure="last", arms=dict, lower_is_better=True)
+    runs = {
+        f"add, {rate:g}": [SimpleNamespace(n_steps=9, curve={9: {"last": x}}) for x in ends[rate]]
+        for rate in RATES
+    }
+    monkeypatch.setattr(Rates, "finals", lambda self, arm: runs[arm])
+    assert stacks.at("add", 0.03) == (0.0, float("inf"))
+    assert stacks.at_best("add") == (1.0, 1.2)
+
+
+def test_what_is_said_backwards_is_judged():
+    words, answers = torch.tensor([[0, 1, 2, 3]]), []
+    cell = SimpleNamespace(
+        train=lambda *_: [4.0, 3.0, 1.0], backwards=None, at_end=lambda losses: losses[-1],
+        sentences=lambda n: answers.append(n) or words,
+    )  # fmt: skip
+
+    def make(turn):
+        return lambda: lambda x: 100 * nn.functional.one_hot(turn(x), 6).float()
+
+    for turn, low in ((lambda x: x.flip(1), True), (lambda x: x, False)):
+        found = dict(chapter_07.learn(make(turn), reported(3), cell=cell, warm_up=0))[3]
+        assert (found["loss"] < 1e-5, found["last"], found["first"]) == (low, 1.0, 4.0)
+
+
+def test_tables_take_steps_so_many_times_as_large(one_step):
+    class Two(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.src, self.tgt = (nn.Embedding(len(corpus().french), 400) for _ in range(2))
+            self.src_embedding, self.tgt_embedding = (
+                SimpleNamespace(tokens=x) for x in (self.src, self.tgt)
+            )
+            self.output = nn.Linear(400, 400)
+
+        def forward(self, src, tgt):
+            return self.output(self.tgt(tgt) + self.src(src).mean(dim=1, keepdim=True))
+
+    model = Two()
+    before = [p.detach().clone() for p in model.parameters()]
+    start_and_step.train(model, lr=0.5, seed=0, n_steps=50, times=8.0)
+    moved = [
+        (p - old).abs().max().item() for p, old in zip(model.parameters(), before, strict=True)
+    ]
+    assert moved == pytest.approx([0.08, 0.08, 0.01, 0.01], rel=0.05)
+
+
+def test_what_mistakes_do_to_a_loss(monkeypatch):
+    model = nn.Linear(2, 1, bias=False)
+
+    def loop(model, batches, n_steps, rate, **mistake):
+        model.weight.data += torch.tensor([0.5, -1.5])
+        return [5.0] * 40 + [1.0] * 8 + [3.0] * 32 + [4.0] * 20
+
+    cell = SimpleNamespace(loop=loop, first_tokens=lambda *_: "<bos> <bos>")
+    monkeypatch.setattr(chapter_09, "loss_on", lambda model, pairs: float(len(pairs)))
+    ((_, found),) = chapter_09.learn_with_mistakes(lambda: model, reported(100), cell=cell)
+    assert found == {"last": 4.0, "lowest": 1.0, "test": 300.0, "moved": 1.0, "bos": 1.0}
+
+
+def test_zeros_are_counted_that_are_none_in_full(monkeypatch):
+    own, plain = nn.Linear(1, 1), nn.Linear(1, 1)
+    gradients = {own: torch.tensor([0.0, 0, 1, 2, 3]), plain: torch.tensor([0.0, 1, 1, 2, 3])}
+    monkeypatch.setattr(chapter_13, "gradients", gradients.__getitem__)
+    assert chapter_13.zeros(own, plain) == 0.25
+
+
+def test_what_is_copied_with_looks_forbidden():
+    """A model that copies what followed a word last time, by looks one and seven words back."""
+    n = looks_14.N
+
+    def model(text, closed=None):
+        logits = torch.zeros(*text.shape, 40)
+        for row, words in enumerate(text.tolist()):
+            for t in range(text.size(1)):
+                last = [i for i in range(t) if words[i] == words[t]]
+                if last:
+                    logits[row, t, words[last[-1] + 1]] = 1
+        if closed is not None and any(one[2 * n - 2, 2 * n - 3] for one in closed[:1]):
+            logits[:] = 0
+        if closed is not None and any(one[2 * n - 2, n - 1] for one in closed[1:]):
+            logits[:] = 0
+        return logits
+
+    def twice(n, rows):
+        words = 1 + torch.rand(rows, 30).argsort(dim=1)[:, :n]
+        return torch.cat([words, words], dim=1)
+
+    cell = SimpleNamespace(twice=twice)
+    found = looks_14.looks_closed(cell, model)
+    assert found == {
+        "free": 1,
+        "no note": 0,
+        "no note, beside": 1,
+        "no look": 0,
+        "no look, beside": 1,
+    }
+    near = looks_14.one_again(cell, lambda text, closed=None: model(text))
+    assert (near["near"], near["far"], near["moved"]) == (1, 1, 0)
+
+
+def test_the_parity_that_is_read_is_that_of_its_own_steps():
+    def parities(text):
+        """After each word 3 or 4, as the bits so far are even or odd."""
+        odd = ((text == 2).cumsum(dim=1) % 2).long()
+        return nn.functional.one_hot(3 + odd, 6).float()
+
+    bits = torch.randint(2, (20, 10))
+    for steps in (False, True):
+        assert torch.equal(parity.answers_of(parities, bits, steps), bits.cumsum(dim=1) % 2)
+
+
+def test_the_answer_is_the_word_after_the_first_so():
+    so, end, even, odd = rewards.SO, rewards.END, 3, 4
+    written = [[so, even, end], [odd, so, even], [so, odd, so], [even, even, even], [odd, odd, so]]
+    parities = torch.tensor([[odd, even]] * 5)
+    right = rewards.is_right(torch.tensor(written), parities).tolist()
+    assert right == [True, True, False, False, False]
+    better = rewards.less_the_mean(torch.tensor([[1.0, 0], [1, 1]]))
+    assert better.tolist() == [[0.5, -0.5], [0, 0]]
