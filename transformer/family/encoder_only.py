@@ -8,7 +8,6 @@ from transformer.checks import check_positive, check_tokens
 from transformer.family.config import FamilyConfig
 from transformer.family.stack import Stack
 from transformer.layers import ACTIVATIONS, NORMS, initialise
-from transformer.masks import word_positions
 
 
 class MaskedWordHead(nn.Module):
@@ -52,9 +51,9 @@ class EncoderOnly(Stack):
 
     Devlin et al. (2019); chapter 14. ``model(tokens)`` gives the logits of the word at each
     position, for texts with masked words; :meth:`encode` gives the vectors, for a head of one's
-    own. Tokens equal to ``config.pad_id`` are padding, which nothing attends to and no position is
-    counted for; at None every token is text. ``pooler`` is None but in a model whose loaded weights
-    have one.
+    own. Tokens equal to ``config.pad_id`` are padding, and nothing attends to them; at None every
+    token is text. Positions are counted from the first column, as in the published BERT, so that
+    texts are padded on the right. ``pooler`` is None but in a model whose loaded weights have one.
     """
 
     def __init__(self, config: FamilyConfig):
@@ -88,4 +87,4 @@ class EncoderOnly(Stack):
             if types.shape != tokens.shape:
                 wanted, got = tuple(tokens.shape), tuple(types.shape)
                 raise ValueError(f"types must have the shape of tokens, {wanted}, got {got}")
-        return self.run(self.embedding(tokens, word_positions(words), types), words)
+        return self.run(self.embedding(tokens, types=types), words)
