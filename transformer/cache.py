@@ -198,7 +198,9 @@ class MemoryCache:
         """
 
         def look(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
-            queries = q.reshape(len(k), -1, q.size(-1)) if len(q) > len(k) else q
+            n, queries = k.size(0), q
+            if q.size(0) > n:
+                queries = q.reshape(n, -1, q.size(-1))
             return attention(queries, k, v, mask, cache=self).reshape(q.shape)
 
         return look

@@ -88,7 +88,7 @@ def check_tokens(tokens: Tensor, vocab_size: int, *, name: str) -> None:
     whatever made the tokens, once. Where no values are to be had only the shape is checked.
     """
     check_ids(tokens, name=name)
-    if len(tokens) and has_values(tokens):  # of no sentence, aminmax would fail
+    if has_values(tokens) and tokens.size(0):  # of no sentence, aminmax would fail
         smallest, largest = torch.stack(tokens.aminmax()).tolist()
         check_range(smallest, largest, vocab_size, name=name)
 

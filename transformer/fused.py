@@ -84,8 +84,8 @@ def _kernel(
     if mask is not None:  # no fast kernel takes a mask and groups of heads
         if q.dim() == 4 and q.size(2) == 1 and (mask.dim() == 2 or mask.size(-3) == 1):
             # in a step the queries of a group are so many queries of its one head of keys
-            rows = q.reshape(len(q), k.size(1), -1, q.size(3))
-            return F.scaled_dot_product_attention(rows, k, v, mask).reshape(*q.shape[:3], -1)
+            rows = q.reshape(q.size(0), k.size(1), q.size(1) // k.size(1), q.size(3))
+            return F.scaled_dot_product_attention(rows, k, v, mask).reshape(*q.shape[:3], v.size(3))
         k, v = _repeated(q, k, v)
     grouped = q.dim() == 4 and k.size(1) < q.size(1)
     return F.scaled_dot_product_attention(

@@ -8,7 +8,9 @@ attention looks at them again: on a GPU a look is a wait. The notes:
 - ``"right"``: of a padding mask, padding stands only behind words, and each sentence has a word;
 - ``"keyed"``: every query has a key.
 
-A mask without a note may be any; what is computed from a mask has no note.
+A mask without a note may be any; what is computed from a mask has no note, and a note ends where
+the mask is changed in place. Compiled code cannot see that: there a mask that was noted outside may
+be any, and one that is noted inside must be left as it is.
 """
 
 from typing import Literal
@@ -60,10 +62,8 @@ def checked_padding_mask(
     """
     check_ids(tokens, name=name)
     mask = padding_mask(tokens, pad_id)
-    if pad_id is None:
-        noted(mask, "full")
-    if len(tokens) == 0 or not has_values(tokens):  # of no sentence, aminmax would fail
-        return mask
+    if not has_values(tokens) or tokens.size(0) == 0:  # of no sentence, aminmax would fail
+        return noted(mask, None if pad_id is not None else "full")
     words = mask[:, 0, 0]
     numbers = [*tokens.aminmax(), (words[:, 1:] <= words[:, :-1]).all(), words[:, 0].all()]
     smallest, largest, words_first, first_is_word = torch.stack(numbers).tolist()
@@ -93,12 +93,39 @@ def decoder_mask(
     return noted((words | ~words.mT) & earlier, "keyed")  # (B, 1, T, T)
 
 
-def noted(mask: Tensor, note: Note | None) -> Tensor:
-    """The mask itself, with a note on it."""
-    mask.note = note  # type: ignore[attr-defined]
+def word_positions(words: Bool[Tensor, "B 1 1 T"]) -> int | Int[Tensor, "B T"]:
+    """Where each token stands: the first word of each text at 0, and padding is not counted.
+
+    The start alone, 0, where words are known to come first.
+    """
+    if note_of(words) in ("full", "right"):
+        return 0
+    return (words[:, 0, 0].long().cumsum(dim=-1) - 1).clamp(min=0)
+
+
+def noted(mask: Tensor, note: Note | None, *, for_good: bool = False) -> Tensor:
+    """The mask with a note, until it is changed; ``for_good``: whoever notes it, knows that none
+    will, and compiled code may believe it.
+
+    It is the mask itself, or in inference mode, whose tensors do not count their changes, a copy.
+    """
+    if note is None:
+        return mask
+    for_good = for_good or torch.compiler.is_compiling()
+    if not for_good and mask.is_inference():
+        with torch.inference_mode(False):
+            mask = mask.clone()
+    mask.note = note, None if for_good else _state_of(mask)  # type: ignore[attr-defined]
     return mask
 
 
 def note_of(mask: Tensor) -> Note | None:
-    """What is noted on a mask."""
-    return getattr(mask, "note", None)
+    """What is noted on a mask that has not been changed since."""
+    note, state = getattr(mask, "note", (None, None))
+    if state is None:
+        return note
+    return None if torch.compiler.is_compiling() or state != _state_of(mask) else note
+
+
+def _state_of(mask: Tensor) -> tuple[int, int]:
+    return id(mask), mask._version  # a deep copy takes the note along, and counts anew

@@ -11,7 +11,7 @@ from transformer.checks import check_positive, check_shape
 from transformer.config import LayerConfig, TransformerConfig
 from transformer.embedding import Embedding
 from transformer.layers import FEED_FORWARDS, NORMS, Residual, initialise
-from transformer.masks import checked_padding_mask, decoder_mask
+from transformer.masks import checked_padding_mask, decoder_mask, word_positions
 from transformer.multihead import MultiHeadAttention
 from transformer.positional import Positions
 from transformer.saved import Pretrained
@@ -148,7 +148,8 @@ class Transformer(nn.Module, Pretrained):
     """The encoder-decoder of Vaswani et al. (2017), Figure 1; chapter 8.
 
     ``model(src, tgt)`` gives the logits of the token after each of ``tgt``. Tokens are ids; those
-    equal to ``config.pad_id`` are padding, and nothing attends to them.
+    equal to ``config.pad_id`` are padding: nothing attends to them, and no position is counted for
+    them, so that a text means the same wherever its padding stands.
     """
 
     def __init__(self, config: TransformerConfig):
@@ -190,18 +191,18 @@ class Transformer(nn.Module, Pretrained):
     def encode(self, src: Int[Tensor, "B S"]) -> Memory:
         """One vector for each source token, in its context; and which of them are padding."""
         mask = self._padding_mask("src", src, self.config.src_vocab_size)  # (B, 1, 1, S)
-        return Memory(self.encoder(self.src_embedding(src), mask), mask)
+        x = self.src_embedding(src, word_positions(mask))
+        return Memory(self.encoder(x, mask), mask)
 
     def decode(
         self, tgt: Int[Tensor, "B T"], memory: Memory
     ) -> Float[Tensor, "B T tgt_vocab_size"]:
         """Position t sees the tokens 0 … t of ``tgt`` and all of the memory but its padding."""
         words = self._padding_mask("tgt", tgt, self.config.tgt_vocab_size)  # (B, 1, 1, T)
-        check_shape(memory.vectors, len(tgt), "S", self.config.d_model, name="memory")
+        check_shape(memory.vectors, tgt.size(0), "S", self.config.d_model, name="memory")
         tgt_mask = decoder_mask(words)  # & causal_mask(T): (B, 1, T, T), or (T, T) alone
-        return self.output(
-            self.decoder(self.tgt_embedding(tgt), memory.vectors, tgt_mask, memory.mask)
-        )
+        x = self.tgt_embedding(tgt, word_positions(words))
+        return self.output(self.decoder(x, memory.vectors, tgt_mask, memory.mask))
 
     def start_decoding(self, src: Int[Tensor, "B S"], *, max_len: int) -> DecodingState:
         """Encodes ``src`` and makes room for ``max_len`` steps; chapter 10."""

@@ -167,7 +167,7 @@ class MultiHeadAttention(nn.Module):
             raise ValueError(
                 f"mask must have the axes {wanted}, got shape {shape_text(mask.shape)}"
             )
-        check_mask(mask, (len(query), self.n_heads, T, S))
+        check_mask(mask, (query.size(0), self.n_heads, T, S))
 
 
 @contextmanager

@@ -1,5 +1,8 @@
 """Where a token stands: sinusoidal, learned and rotary positions (chapter 6)."""
 
+from collections.abc import Callable
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from jaxtyping import Float, Int
@@ -30,7 +33,8 @@ class Positions(nn.Module):
 
     Chapter 6. A kind overrides what it does: :meth:`embed` acts on the embeddings, :meth:`turn` and
     :meth:`bias` within self-attention. It also says how it is made for each of the two, of those
-    sizes that it needs (``**_`` takes the others).
+    sizes that it needs (``**_`` takes the others). A kind that has buffers which no ``state_dict``
+    holds says in :meth:`reset_buffers` what stands in them.
     """
 
     @classmethod
@@ -63,8 +67,28 @@ class Positions(nn.Module):
         return x
 
     def bias(self, T: int, S: int) -> Float[Tensor, "h T S"] | None:
-        """What is added to the scaled scores of the last T of S tokens against all S."""
+        """What is added to the scaled scores of the last T of S tokens against all S.
+
+        Only how it differs from key to key counts: softmax ignores what it adds to a whole row. So
+        a bias by the distance between two tokens, which S ends on the right, is right also where a
+        cache holds the last keys alone, or rows of different lengths (chapters 16 and 17).
+        """
         return None
+
+    def reset_buffers(self) -> None:
+        """Fills the buffers that no ``state_dict`` holds; this one has none."""
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Any:
+        # to_empty forgets the buffers, which no state_dict brings back; and it comes once for each
+        # layer that shares this module
+        before = dict(self.named_buffers())
+        super()._apply(fn, recurse)
+        if any(buffer.is_meta for buffer in before.values()):
+            self.reset_buffers()
+        else:
+            for name, buffer in self.named_buffers():
+                buffer.copy_(before[name])
+        return self
 
 
 class AddedPositions(Positions):
@@ -99,6 +123,9 @@ class SinusoidalPositions(AddedPositions):
         super().__init__()
         self.register_buffer("table", sinusoidal_encoding(max_len, d_model), persistent=False)
 
+    def reset_buffers(self) -> None:
+        self.table.copy_(sinusoidal_encoding(*self.table.shape))
+
 
 class LearnedPositions(AddedPositions):
     """x + P, a trained row for each position; Vaswani et al. (2017), Table 3 (E); chapter 6."""
@@ -128,9 +155,17 @@ class RotaryPositions(Positions):
         check_finite_and_positive(theta=theta)
         if d_k % 2:
             raise ValueError(f"d_k must be even, to be turned in pairs, got {d_k}")
-        angles = _angles(max_len, d_k, theta).repeat_interleave(2, dim=-1)  # (max_len, d_k)
-        self.register_buffer("cos", angles.cos().float(), persistent=False)
-        self.register_buffer("sin", angles.sin().float(), persistent=False)
+        self.theta = theta
+        for name in ("cos", "sin"):
+            table = torch.empty(max_len, d_k, dtype=torch.float32)
+            self.register_buffer(name, table, persistent=False)
+        self.reset_buffers()
+
+    def reset_buffers(self) -> None:
+        max_len, d_k = self.cos.shape
+        angles = _angles(max_len, d_k, self.theta).repeat_interleave(2, dim=-1)
+        self.cos.copy_(angles.cos())
+        self.sin.copy_(angles.sin())
 
     @classmethod
     def in_attention(

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 import torch
+from torch import Tensor
 
 from tests.package.test_cached_decoding import ENDS, VARIANTS, Slopes, written
 from tests.package.test_decoder_only import CONFIGS, prompts
@@ -23,7 +24,11 @@ EMPTY[2] = 0  # a source without a word
 
 @pytest.fixture(autouse=True)
 def _as_it_is(monkeypatch):
-    """The step of fixed shape is not compiled here but in a process of its own, below."""
+    """The step of fixed shape is not compiled here but in a process of its own, below.
+
+    Memory that was not written to holds NaN.
+    """
+    monkeypatch.setattr(Tensor, "new_empty", lambda x, *sizes: x.new_full(sizes, torch.nan))
     monkeypatch.setitem(POSITIONS, "slopes", Slopes)
     monkeypatch.setattr(compiled, "_compiled_step", lambda: compiled._step)
 
@@ -112,6 +117,11 @@ def test_nan_is_told_but_not_behind_an_end():
         model.output.weight[7, 0] = torch.nan
     with pytest.raises(ValueError, match="got NaN"):
         greedy_decode(model, SRC, compiled=True, **ENDS)
+
+
+@pytest.mark.parametrize("kind", CONFIGS)
+def test_no_prompt_is_gone_on_from(kind):
+    assert same(decoder_only(kind), prompts()[:0], bos_id=1, eos_id=2, max_len=6).shape == (0, 0)
 
 
 def test_what_has_no_step_of_fixed_shape_is_refused():

@@ -81,7 +81,7 @@ def test_is_frozen_and_replace_validates():
         ({"dropout": -0.1}, "dropout must be at least 0 and below 1, got -0.1"),
         ({"dropout": float("nan")}, "dropout must be at least 0 and below 1, got nan"),
         ({"norm": "none"}, r"norm must be one of \('post', 'pre'\), got 'none'"),
-        ({"position": "alibi"}, "position must be one of .*'rotary', 'none'.*, got 'alibi'"),
+        ({"position": "no such"}, "position must be one of .*'rotary', 'none'.*, got 'no such'"),
         ({"pad_id": 10}, "pad_id must be an id of both vocabularies, got 10"),
         ({"pad_id": 10, "src_vocab_size": 11}, "pad_id must be an id of both .*, got 10"),
         ({"pad_id": 10, "tgt_vocab_size": 11}, "pad_id must be an id of both .*, got 10"),

@@ -10,7 +10,7 @@ from torch.testing import assert_close
 from tests.package.unchecked import unchecked
 from transformer.cache import Memory
 from transformer.config import TransformerConfig
-from transformer.decoding import beam_search, greedy_decode, sample
+from transformer.decoding import beam_search, compiled, greedy_decode, sample
 from transformer.decoding.beams import Beams
 from transformer.decoding.limits import Limits
 from transformer.decoding.search import keep_top_k, keep_top_p, search_beams
@@ -459,6 +459,41 @@ def test_weights_that_are_not_finite_are_told(search, use_cache, part):
     with torch.no_grad():
         m.get_parameter(part)[row, 0] = 0
     search(m, src, use_cache=use_cache, **IDS)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("options", [{}, {"use_cache": False}, {"compiled": True}])
+def test_infinite_logits_are_told(options, monkeypatch):
+    monkeypatch.setattr("transformer.decoding.compiled._compiled_step", lambda: compiled._step)
+    for bad in (math.inf, -math.inf):
+        m = model()
+        m.output.register_forward_hook(lambda _, x, y, bad=bad: y + bad)
+        searches = (
+            (greedy_decode,) if "compiled" in options else (greedy_decode, beam_search, sample)
+        )
+        for search in searches:
+            with pytest.raises(ValueError, match="got NaN or infinity"):
+                search(m, sources(), **IDS, **options)
+
+
+@pytest.mark.parametrize("use_cache", [True, False])
+def test_of_no_sentence_there_is_no_translation(use_cache):
+    options = IDS | {"use_cache": use_cache}
+    for search in (greedy_decode, sample):
+        assert search(model(), sources()[:0], **options).shape == (0, 0)
+    tokens, log_p = beam_search(model(), sources()[:0], **options)
+    assert (tokens.shape, log_p.shape) == ((0, 0), (0,))
+    state = model().start_decoding(sources()[:0], max_len=2)
+    assert model().decode_next(torch.zeros(0, dtype=torch.long), state).shape == (0, V)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("search", [greedy_decode, beam_search, sample])
+def test_a_wrapped_model_is_refused_by_name(search):
+    with pytest.raises(
+        TypeError, match=r"model must have max_len, got DataParallel: give .*\.module"
+    ):
+        search(torch.nn.DataParallel(model()), sources(), **IDS)
 
 
 class Chain(torch.nn.Module):

@@ -215,7 +215,7 @@ def test_a_configuration_in_other_sizes():
         ({"norm_kind": "batch"}, r"norm_kind must be one of \('layer', 'rms'\), got 'batch'"),
         ({"norm": "sandwich"}, r"norm must be one of \('post', 'pre'\), got 'sandwich'"),
         ({"feed_forward": "silu"}, "feed_forward must be one of .* got 'silu'"),
-        ({"position": "alibi"}, "position must be one of .* got 'alibi'"),
+        ({"position": "no such"}, "position must be one of .* got 'no such'"),
         ({"position": "rotary", "d_model": 18}, "d_k must be even, to be turned in pairs, got 3"),
         ({"norm_eps": 0.0}, r"norm_eps must be positive and finite, got 0\.0"),
         ({"rope_theta": -1.0}, r"rope_theta must be positive and finite, got -1\.0"),

@@ -1,4 +1,6 @@
+import copy
 import itertools
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -110,4 +112,15 @@ def test_a_batch_without_padding_needs_no_mask():
 
 def test_what_is_made_of_a_mask_has_no_note():
     mask = noted(causal_mask(3), "causal")
-    assert [note_of(x) for x in (~mask, mask[:2], mask & mask, mask.clone())] == [None] * 4
+    made = ~mask, mask[:2], mask & mask, mask.clone(), copy.deepcopy(mask)
+    assert [note_of(x) for x in made] == [None] * 5
+
+
+@pytest.mark.parametrize("mode", [nullcontext, torch.inference_mode])
+def test_a_note_ends_where_the_mask_is_changed(mode):
+    with mode():
+        for change in (lambda x: x.__setitem__((..., 0), False), lambda x: x.T.fill_(False)):
+            mask = noted(causal_mask(3), "causal")
+            assert note_of(mask) == "causal"
+            change(mask)
+            assert note_of(mask) is None

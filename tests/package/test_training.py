@@ -15,6 +15,7 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from safetensors.torch import load_file
+from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.testing import assert_close
 from tqdm import tqdm
@@ -153,7 +154,7 @@ def test_linear_schedule_goes_up_and_down_in_straight_lines():
     rate = linear_schedule(0.8, warmup=4, n_steps=10)
     expected = [0.2, 0.4, 0.6, 0.8, *(0.8 * n / 7 for n in (6, 5, 4, 3, 2, 1))]
     assert [rate(n) for n in range(1, 11)] == pytest.approx(expected)
-    assert rate(11) == 0  # the first that would not learn
+    assert rate(11) == rate(12) == rate(99) == 0  # which would not learn
     assert linear_schedule(0.8, warmup=10, n_steps=10)(10) == pytest.approx(0.8)
 
 
@@ -229,6 +230,7 @@ def test_weights_that_the_optimizer_does_not_move_count_for_no_clipping():
         lambda i: TextBatch(batches(0).tgt),
         n_steps=3,
         optimizer=optimizer,
+        schedule=lambda n: 0.0,
         clip_norm=1e-4,
         **QUIET,
     )
@@ -485,6 +487,50 @@ def test_the_schedule_is_asked_for_each_step_from_one_on():
     asked = []
     fit(model(), batches, n_steps=3, schedule=lambda n: asked.append(n) or 0.0, **QUIET)
     assert asked == [1, 2, 3]
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize("bad", [-1e-3, math.nan, math.inf, None])
+def test_a_learning_rate_that_no_step_can_use_is_refused(bad):
+    m = model()
+    fit(m, batches, n_steps=1, **FLAT)
+    before = weights(m)
+    with pytest.raises(ValueError, match=f"schedule must give .*, got {bad} for step 1"):
+        fit(m, batches, n_steps=1, schedule=lambda n: bad, **QUIET)
+    assert_close(weights(m), before, rtol=0, atol=0)
+
+
+@pytest.mark.usefixtures("unchecked")
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        (
+            {"model": nn.DataParallel(nn.Linear(1, 1))},
+            "model must have a pad_id, got DataParallel: ",
+        ),
+        ({"batches": [0]}, "batches must be a function .*, got a list"),
+        ({"batches": lambda i: (0, 1)}, "batches must give .*, got a tuple"),
+        ({"schedule": 1e-3}, "schedule must be a function .*, got 0.001"),
+    ],
+)
+def test_what_is_of_another_kind_is_refused_by_name(changes, message):
+    with pytest.raises(TypeError, match=message):
+        fit(**{"model": model(), "batches": batches, "n_steps": 1} | FLAT | changes)
+
+
+def test_an_optimizer_that_would_never_learn_is_refused():
+    m = model()
+    with pytest.raises(ValueError, match=r"schedule must be given .*, got None"):
+        fit(m, batches, n_steps=1, optimizer=paper_optimizer(m.parameters()), **QUIET)
+
+
+def test_pytorchs_own_schedule_takes_ours():
+    optimizer = torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))], lr=1.0)
+    theirs = torch.optim.lr_scheduler.LambdaLR(optimizer, paper_schedule(64, warmup=3))
+    assert theirs.get_last_lr() == [0.0]  # it asks for step 0 first
+    optimizer.step()
+    theirs.step()
+    assert theirs.get_last_lr() == [paper_schedule(64, warmup=3)(1)]
 
 
 def test_a_learning_rate_of_zero_changes_nothing():

@@ -21,11 +21,18 @@ import torch.nn.functional as F
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from transformer.cache import Caches, DecodingState, KeyValueCache, LayerCache, WindowCache
+from transformer.cache import (
+    Caches,
+    DecodingState,
+    KeyValueCache,
+    LayerCache,
+    Memory,
+    WindowCache,
+)
 from transformer.decoding.limits import Limits
 from transformer.decoding.protocol import Decodable
 from transformer.decoding.steps import not_a_number
-from transformer.masks import noted
+from transformer.masks import note_of, noted
 from transformer.runtime import compile_or_refuse, evaluating
 
 
@@ -47,7 +54,8 @@ def compiled_greedy(
         tokens, step = limits.first_tokens(len(src), src.device), _step
         ended = torch.zeros_like(tokens, dtype=torch.bool)
         are_numbers = torch.ones((), dtype=torch.bool, device=src.device)
-        for t in range(limits.max_len):
+        t = -1  # no sentence has no step
+        for t in range(limits.max_len if len(src) else 0):
             tokens = step(model, tokens, state, ended, are_numbers, limits.eos_id, pad_id)
             out[:, t] = tokens
             if ended.all():
@@ -70,11 +78,11 @@ def _step(
     eos_id: int,
     pad_id: int,
 ) -> Int[Tensor, " B"]:
-    """The likeliest next token of each sentence; notes which have ended, and whether all is NaN."""
+    """The likeliest next token of each sentence; notes what has ended, and is infinite."""
     logits = model.decode_next(tokens, state)
-    are_numbers &= ~(logits.isnan().any(dim=-1) & ~ended).any()
     if model.pad_id is not None:  # padding is not a word
         logits[:, pad_id] = -math.inf
+    are_numbers &= (logits.amax(dim=-1).isfinite() | ended).all()
     tokens = torch.where(ended, pad_id, logits.argmax(dim=-1))
     ended |= tokens == eos_id
     return tokens
@@ -90,7 +98,12 @@ class FixedState:
 
     def __init__(self, state: Caches):
         self.words, self.n_padding = state.words, state.n_padding
-        self.memory = state.memory if isinstance(state, DecodingState) else None
+        self.memory = None
+        if isinstance(state, DecodingState):
+            vectors, mask = state.memory
+            if mask is not None:
+                mask = noted(mask, note_of(mask), for_good=True)
+            self.memory = Memory(vectors, mask)
         rooms: list[Any] = [getattr(cache, "self_attention", cache) for cache in state.caches]
         device = rooms[0].keys.device
         self.length = torch.tensor(state.length, device=device)

@@ -31,6 +31,10 @@ class Limits:
 
         The padding id, if the model has one, can be neither the first token nor the last.
         """
+        for name in ("max_len", "pad_id", "tgt_vocab_size", "takes_cache"):
+            if not hasattr(model, name):
+                inside = ": give the model in it, its .module" if hasattr(model, "module") else ""
+                raise TypeError(f"model must have {name}, got {type(model).__name__}{inside}")
         check_positive(max_len=self.max_len)
         if self.max_len > model.max_len:
             raise ValueError(f"max_len must be at most {model.max_len}, got {self.max_len}")

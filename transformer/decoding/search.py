@@ -32,13 +32,14 @@ def greedy_decode(
     """The likeliest token at each step, until each sentence has its ``eos_id``; chapter 10.
 
     Without ``bos_id``, what the first step reads; padding follows ``eos_id``, or more of ``eos_id``
-    with a model that has no padding; no sentence is longer than ``max_len``. Without the cache, and
+    with a model that has no padding; no sentence is longer than ``max_len``, and where there is
+    none, the result is (0, 0). Without the cache, and
     with a model that takes none, every step computes the whole sentence anew, which gives the same
     tokens. ``compiled`` repeats one step that ``torch.compile`` has made (chapter 13), for the same
     tokens: it takes half a minute the first time, and pays where many sentences follow.
 
     Raises ValueError for ids outside the vocabulary, a ``max_len`` past the model's, and a model
-    whose logits are NaN, or that cannot be ``compiled``.
+    whose logits are NaN or infinite, or that cannot be ``compiled``.
     """
     limits = Limits(bos_id, eos_id, max_len)
     if compiled:
@@ -156,7 +157,7 @@ def search_beams(
             early_stopping=early_stopping,
         )
         steps.select(beams.first_rows())  # from a row for each sentence to one for each beam
-        for _ in range(limits.max_len):
+        for _ in range(limits.max_len if len(src) else 0):
             rows = beams.advance(steps.next(beams.last_tokens()))
             if len(rows) == 0:
                 break
@@ -182,15 +183,17 @@ def generate(
         going = torch.arange(n, device=device)  # which sentences are not done: the rows of a step
         tokens = limits.first_tokens(n, device)
         are_numbers = torch.ones((), dtype=torch.bool, device=device)
-        for t in range(limits.max_len):
+        t = -1  # no sentence has no step
+        for t in range(limits.max_len if n else 0):
             logits = steps.next(tokens)
             if pad_id is not None:  # padding is not a word
                 logits.select(1, pad_id).fill_(-math.inf)
             tokens = choose(logits)
             out[going, t] = tokens
-            # NaN is larger than all to argmax, so that what was chosen tells of it; it is only
-            # noted here and looked at once, at the end, for a GPU would have to wait for it.
-            are_numbers &= ~logits.gather(1, tokens[:, None]).isnan().any()
+            # NaN is larger than all to argmax, so that what was chosen tells of it, as of ∞, and of
+            # a row of -∞ alone; it is only noted here and looked at once, at the end, for a GPU
+            # would have to wait for it.
+            are_numbers &= logits.gather(1, tokens[:, None]).isfinite().all()
             # A sentence that has ended leaves the batch: the others alone are computed further.
             on = tokens != limits.eos_id
             if not on.all():

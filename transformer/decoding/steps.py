@@ -59,8 +59,8 @@ def decoding_steps(
 
 
 def not_a_number() -> ValueError:
-    """What a search raises where the model's logits are NaN, which no search can compare."""
+    """What a search raises where the model's logits are NaN or ∞, which no search can compare."""
     return ValueError(
-        "model must give logits that are numbers, got NaN: some of its weights, or of what it "
-        "makes of src, are not finite"
+        "model must give logits that are numbers, got NaN or infinity: some of its weights, "
+        "or of what it makes of src, are not finite"
     )

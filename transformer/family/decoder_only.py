@@ -12,8 +12,7 @@ from transformer.checks import check_positive, has_values
 from transformer.family.config import FamilyConfig
 from transformer.family.stack import Stack
 from transformer.layers import initialise
-from transformer.masks import decoder_mask, note_of, noted, padding_mask
-from transformer.positional import Start
+from transformer.masks import decoder_mask, note_of, noted, padding_mask, word_positions
 
 
 class DecoderOnly(Stack):
@@ -57,13 +56,10 @@ class DecoderOnly(Stack):
         caches: Sequence[KeyValueCache] | None = None,
     ) -> Float[Tensor, "B T vocab_size"]:
         """The logits after each token, of which some are words; ``caches``, if any, are empty."""
-        where: Start = 0
-        if note_of(words) not in ("full", "right"):
-            # the first word of each text stands at position 0, however much padding is before it
-            where = (words[:, 0, 0].long().cumsum(dim=-1) - 1).clamp(min=0)  # (B, T)
+        x = self.embedding(tokens, word_positions(words))
         mask, window = decoder_mask(words), self.config.window
         local = mask if window is None else decoder_mask(words, window)
-        return self.output(self.run(self.embedding(tokens, where), mask, caches, local=local))
+        return self.output(self.run(x, mask, caches, local=local))
 
     def encode(self, src: Int[Tensor, "B P"]) -> "Written":
         """The prompts, as what decoding without a cache reads anew at each step."""

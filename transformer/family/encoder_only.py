@@ -52,7 +52,8 @@ class EncoderOnly(Stack):
     Devlin et al. (2019); chapter 14. ``model(tokens)`` gives the logits of the word at each
     position, for texts with masked words; :meth:`encode` gives the vectors, for a head of one's
     own. Tokens equal to ``config.pad_id`` are padding, and nothing attends to them; at None every
-    token is text. ``pooler`` is None but in a model whose loaded weights have one.
+    token is text. Positions are counted from the first column, as in the published BERT, so that
+    texts are padded on the right. ``pooler`` is None but in a model whose loaded weights have one.
     """
 
     def __init__(self, config: FamilyConfig):

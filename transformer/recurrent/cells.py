@@ -80,8 +80,8 @@ class RNN(nn.Module):
 
     def _start(self, x: Tensor, state: Tensor | None) -> Tensor:
         if state is None:
-            return x.new_zeros(len(x), self.state_size)
-        check_shape(state, len(x), self.state_size, name="state")
+            return x.new_zeros(x.size(0), self.state_size)
+        check_shape(state, x.size(0), self.state_size, name="state")
         return state
 
 

@@ -112,9 +112,9 @@ class EncoderDecoder(nn.Module, ABC):
 
     def _embed_target(self, tgt: Tensor, memory: Memory) -> tuple[Embedded, ...]:
         check_tokens(tgt, self.tgt_embedding.num_embeddings, name="tgt")
-        B = len(memory.vectors)
-        if len(tgt) != B:
-            raise ValueError(f"tgt must have as many rows as the memory, {B}, got {len(tgt)}")
+        B = memory.vectors.size(0)
+        if tgt.size(0) != B:
+            raise ValueError(f"tgt must have as many rows as the memory, {B}, got {tgt.size(0)}")
         return self.tgt_embedding(tgt).unbind(dim=1)
 
 

@@ -55,11 +55,11 @@ def _no_label(pad_id: int | None) -> int:
 def paper_schedule(d_model: int, *, warmup: int = 4000, factor: float = 1.0) -> Schedule:
     """factor · d_model^-½ · min(step^-½, step · warmup^-1½), Vaswani et al. (2017), Eq. 3.
 
-    Chapter 9. Steps count from 1; the highest rate, at step ``warmup``, is
+    Chapter 9. Steps count from 1, and at step 0 the rate is 0; the highest, at step ``warmup``, is
     factor / √(d_model · warmup).
     """
     check_positive(d_model=d_model, warmup=warmup)
-    return lambda step: factor * d_model**-0.5 * min(step**-0.5, step * warmup**-1.5)
+    return lambda step: factor * d_model**-0.5 * min(max(step, 1) ** -0.5, step * warmup**-1.5)
 
 
 def warmup_schedule(peak: float, *, warmup: int) -> Schedule:
@@ -74,7 +74,7 @@ def warmup_schedule(peak: float, *, warmup: int) -> Schedule:
 def linear_schedule(peak: float, *, warmup: int, n_steps: int) -> Schedule:
     """Up to ``peak`` in ``warmup`` steps, then down in a straight line; chapter 11.
 
-    It would be 0 at the step after ``n_steps``, so that the last one still learns.
+    It is 0 from the step after ``n_steps`` on, so that the last one still learns.
 
     Raises ValueError for a ``peak`` that is not positive and finite, and ``warmup`` > ``n_steps``.
     """
@@ -82,12 +82,14 @@ def linear_schedule(peak: float, *, warmup: int, n_steps: int) -> Schedule:
     check_positive(warmup=warmup, n_steps=n_steps)
     if warmup > n_steps:
         raise ValueError(f"warmup must be at most n_steps = {n_steps}, got {warmup}")
-    return lambda step: peak * min(step / warmup, (n_steps + 1 - step) / (n_steps + 1 - warmup))
+    n_down = n_steps + 1 - warmup
+    return lambda step: peak * min(step / warmup, max(0, n_steps + 1 - step) / n_down)
 
 
 def paper_optimizer(parameters: Iterable[nn.Parameter]) -> torch.optim.Adam:
     """Adam with β₁ = 0.9, β₂ = 0.98, ε = 10⁻⁹, Vaswani et al. (2017), section 5.3.
 
-    The learning rate is 0 until ``fit`` sets it, at every step.
+    The learning rate is 0 until ``fit`` sets it, at every step, to what its ``schedule`` says.
+    PyTorch's ``LambdaLR`` multiplies by a schedule instead, and wants an Adam with ``lr=1.0``.
     """
     return torch.optim.Adam(parameters, lr=0.0, betas=(0.9, 0.98), eps=1e-9, fused=True)

@@ -48,8 +48,12 @@ class TrainingBatch(Protocol):
 def as_module(model: Trainable) -> nn.Module:
     """The model itself, as PyTorch's type: a Protocol cannot say that whoever fits it is one.
 
-    Raises TypeError for one that is none.
+    Raises TypeError for one that is none, or has no ``pad_id``, such as a model that PyTorch's
+    parallel modules have wrapped.
     """
     if not isinstance(model, nn.Module):
         raise TypeError(f"model must be a torch.nn.Module, got {type(model).__name__}")
+    if not isinstance(model, Trainable):
+        inside = ": give the model in it, its .module" if hasattr(model, "module") else ""
+        raise TypeError(f"model must have a pad_id, got {type(model).__name__}{inside}")
     return model

@@ -1,10 +1,12 @@
 """One step of training: some batches, one update (chapter 9)."""
 
 import contextlib
+import math
 import random
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from inspect import Parameter, signature
+from numbers import Real
 from typing import Any
 
 import torch
@@ -43,7 +45,8 @@ class TrainingStep:
     Gradients longer than ``clip_norm`` are cut to it. What is random is drawn from ``seed`` and the
     number of the step.
 
-    Raises ValueError for bad numbers, and for an optimizer that cannot be used.
+    Raises ValueError for bad numbers, and for an optimizer that cannot be used or never learns;
+    TypeError for batches and a schedule that are no functions, and for a batch that is none.
     """
 
     model: Trainable
@@ -66,6 +69,12 @@ class TrainingStep:
         if self.clip_norm is not None and not self.clip_norm > 0:
             raise ValueError(f"clip_norm must be positive or None, got {self.clip_norm}")
         self.module = as_module(self.model)
+        if not callable(self.batches):
+            wanted = "a function from the number of a batch to the batch"
+            raise TypeError(f"batches must be {wanted}, got a {type(self.batches).__name__}")
+        if self.schedule is not None and not callable(self.schedule):
+            wanted = "a function from the number of a step to its learning rate, or None"
+            raise TypeError(f"schedule must be {wanted}, got {self.schedule!r:.60}")
         check_optimizer(self.optimizer, self.module)
         self.pad_id = self.model.pad_id
         self.dtype = autocast_dtype(self.device, self.precision)
@@ -76,6 +85,9 @@ class TrainingStep:
         if devices_before != {self.device}:  # this brings along what the optimizer remembers
             self.optimizer.load_state_dict(self.optimizer.state_dict())
         rates = [float(group["lr"]) for group in self.optimizer.param_groups]
+        if self.schedule is None and not any(rates):
+            wanted = "where the learning rate of the optimizer is 0, as paper_optimizer has it"
+            raise ValueError(f"schedule must be given {wanted}, got None")
         self.shares = [rate / max(rates) if max(rates) else 1.0 for rate in rates]
         # by fully_shard, which shares gradients itself
         self.sharded = hasattr(self.model, "reshard")
@@ -88,10 +100,15 @@ class TrainingStep:
 
     def __call__(self, number: int) -> None:
         """Step ``number``, from 1; the mean loss of its tokens, in nats, joins ``losses``."""
+        learning_rate = self.learning_rate(number)
         self.module.zero_grad()  # whatever an interrupted step, or the caller, left
         self._reseed(number)
         first = (number - 1) * self.accumulate
         batches = [self.batches(first + i) for i in range(self.accumulate)]
+        for batch in batches:
+            if not isinstance(batch, TrainingBatch):
+                wanted = "batches that have inputs, labels and to, such as Batch"
+                raise TypeError(f"batches must give {wanted}, got a {type(batch).__name__}")
         # One mean over the tokens of all batches, here and elsewhere: a mean of the batches' means
         # would count the words of a short batch for more.
         n_tokens = self._sum(sum(count_labels(b.labels, pad_id=self.pad_id) for b in batches))
@@ -102,10 +119,20 @@ class TrainingStep:
                 loss = self.loss(batch.to(self.device, non_blocking=True)) / n_tokens.clamp(min=1)
                 self.scaler.scale(loss * world_size()).backward()  # of which DDP takes the mean
             total += loss.detach()
-        total, learning_rate = self._sum(total), self.schedule(number) if self.schedule else None
+        total = self._sum(total)
         with uninterrupted():  # Ctrl-C finds the weights and the losses of whole steps
             self.update(learning_rate)
             self.losses.append(total)
+
+    def learning_rate(self, number: int) -> float | None:
+        """That of step ``number`` by the schedule; ValueError for one that no step can use."""
+        if self.schedule is None:
+            return None
+        rate = self.schedule(number)
+        if not isinstance(rate, Real | Tensor) or not 0 <= rate < math.inf:
+            wanted = "a learning rate, finite and at least 0"
+            raise ValueError(f"schedule must give {wanted}, got {rate!r} for step {number}")
+        return rate
 
     def loss(self, batch: TrainingBatch) -> Tensor:
         """The summed loss of a batch on ``device``, in nats."""
