@@ -33,10 +33,10 @@ def greedy_decode(
 
     Without ``bos_id``, what the first step reads; padding follows ``eos_id``, or more of ``eos_id``
     with a model that has no padding; no sentence is longer than ``max_len``, and where there is
-    none, the result is (0, 0). Without the cache, and
-    with a model that takes none, every step computes the whole sentence anew, which gives the same
-    tokens. ``compiled`` repeats one step that ``torch.compile`` has made (chapter 13), for the same
-    tokens: it takes half a minute the first time, and pays where many sentences follow.
+    none, the result is (0, 0). Without the cache, and with a model that takes none, every step
+    computes the whole sentence anew, which gives the same tokens. ``compiled`` repeats one step
+    that ``torch.compile`` has made (chapter 13), for the same tokens: it takes half a minute the
+    first time, and pays where many sentences follow.
 
     Raises ValueError for ids outside the vocabulary, a ``max_len`` past the model's, and a model
     whose logits are NaN or infinite, or that cannot be ``compiled``.
