@@ -22,7 +22,8 @@ MOST_WIDENED = 6  # rates beyond those that an arm begins with; then the edge st
 class Plan:
     """One training that is wanted: its rate and seed, and after which steps it is measured.
 
-    ``sweep``: it chooses the rate, so it is judged on data that the others are not judged on.
+    ``sweep``: it chooses the rate, so it is judged on data that the others are not judged on, but
+    for made-up questions that all runs are asked alike (docs/experiments.md).
     ``keep`` is a folder for what is no number, such as translations; it may not be there yet.
     """
 
