@@ -59,6 +59,7 @@ class TrainingStep:
     precision: Precision
     compiled: bool
     losses: list[Tensor] = field(default_factory=list, init=False)  # of each step, on the device
+    whole: bool = field(default=True, init=False)  # no update was begun that did not end
 
     def __post_init__(self) -> None:
         check_positive(accumulate=self.accumulate)
@@ -104,8 +105,10 @@ class TrainingStep:
             total += loss.detach()
         total, learning_rate = self._sum(total), self.schedule(number) if self.schedule else None
         with uninterrupted():  # Ctrl-C finds the weights and the losses of whole steps
+            self.whole = False
             self.update(learning_rate)
             self.losses.append(total)
+            self.whole = True
 
     def loss(self, batch: TrainingBatch) -> Tensor:
         """The summed loss of a batch on ``device``, in nats."""
