@@ -5,8 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack, contextmanager, suppress
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
@@ -17,6 +16,8 @@ from torch import Tensor, nn
 from transformer.checks import check_choice
 
 Precision = Literal["auto", "fp32", "bf16", "fp16"]
+# what stops a process from outside and leaves it the time to save; Windows has no SIGHUP
+STOPS = [getattr(signal, n) for n in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, n)]
 
 
 def default_device() -> torch.device:
@@ -98,57 +99,50 @@ class HasModes(Protocol):
     def eval(self) -> Any: ...
 
 
-@dataclass
-class _Mode:
-    """The mode that a module had before anyone evaluated it, and how many do now."""
-
-    training: bool
-    n_evaluating: int = 0
-
-
-_modes: dict[nn.Module, _Mode] = {}  # of the modules in evaluation
-_modes_lock = threading.Lock()
-
-
 @contextmanager
 def evaluating(model: HasModes) -> Iterator[None]:
-    """Without dropout and without gradients; each module's mode is restored.
-
-    Also where blocks overlap, in several threads, on one model or on parts of it: the first that
-    comes to a module notes its mode, the last that leaves gives it back. Meanwhile the module is in
-    evaluation for all of them, and for a thread that trains it.
-    """
-    modules = list(model.modules())  # the same at both ends, whatever is exchanged in between
-    with _modes_lock:
-        for module in modules:
-            _modes.setdefault(module, _Mode(module.training)).n_evaluating += 1
-        model.eval()
+    """Without dropout and without gradients; each module's mode is restored."""
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
     try:
         with torch.no_grad():
             yield
     finally:
-        with _modes_lock:
-            for module in modules:
-                _modes[module].n_evaluating -= 1
-                if _modes[module].n_evaluating == 0:
-                    module.training = _modes.pop(module).training
+        for module, training in modes.items():
+            module.training = training
 
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits for the end of the block, which should be short."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is None or threading.current_thread() is not threading.main_thread():
-        yield  # the signal is not Python's, or not this thread's
-        return
-    waiting = []
-    signal.signal(signal.SIGINT, lambda *received: waiting.append(received))
-    try:
+    """Ctrl-C, SIGTERM and SIGHUP wait for the end of the block, which should be short."""
+    waiting: list[int] = []
+    with ExitStack() as back:
+        back.callback(lambda: [*map(signal.raise_signal, waiting[:1])])  # the last to be called
+        for number in STOPS if threading.current_thread() is threading.main_thread() else ():
+            before = signal.getsignal(number)
+            if callable(before):  # else it ends the process, is ignored, or is not Python's
+                back.callback(signal.signal, number, before)
+                signal.signal(number, lambda number, _: waiting.append(number))
         yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-        if waiting:
-            signal.raise_signal(signal.SIGINT)
+
+
+class Unfailing:
+    """A stream to tell things on, as standard error: it may be full or gone, and work goes on."""
+
+    def __init__(self, stream: Any):
+        self.stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):  # the second where it is closed
+            self.stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self.stream.flush()
 
 
 class Timer:

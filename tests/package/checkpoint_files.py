@@ -5,7 +5,7 @@ import json
 import torch
 from safetensors.torch import load_file, save_file
 
-from transformer.training.checkpoint import digest_of
+from transformer.tensors import digest_of
 
 
 def read_about(file):
@@ -29,4 +29,5 @@ def change_tensor(file, name, tensor):
     """Puts another tensor into it, as if it had been saved so."""
     tensors = {key: value.clone() for key, value in load_file(file).items()} | {name: tensor}
     del tensors["sha256"]
-    save_file(tensors | {"sha256": digest_of(tensors)}, file)
+    digest = bytearray.fromhex(digest_of(tensors))
+    save_file(tensors | {"sha256": torch.frombuffer(digest, dtype=torch.uint8)}, file)

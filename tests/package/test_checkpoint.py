@@ -5,8 +5,6 @@ import os
 import pickle
 import shutil
 import signal
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -15,10 +13,10 @@ from torch.testing import assert_close
 
 from tests.package.checkpoint_files import change_about, change_tensor, write_about
 from tests.package.copying import copy_batch
-from tests.package.limits import largest_file
+from tests.package.limits import held_elsewhere, kill_before, largest_file
 from transformer.config import TransformerConfig
 from transformer.family import FamilyConfig
-from transformer.files import LOCK, only_writer
+from transformer.files import LOCK
 from transformer.model import Transformer
 from transformer.training import (
     average_checkpoints,
@@ -78,17 +76,7 @@ def trained(once, tmp_path):
 
 
 def train_until_killed(run, n_steps, number):
-    """Trains, and is killed before the ``number``-th thing that it does to a file of ``run``."""
-    left = number
-
-    def count(event, arguments):
-        nonlocal left
-        if any(isinstance(x, str | Path) and str(run) in str(x) for x in arguments):
-            left -= 1
-            if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    sys.addaudithook(count)
+    kill_before(number, run)
     train(run, model(), n_steps, save_every=1, keep=1)
 
 
@@ -206,14 +194,17 @@ def test_a_shared_table_assigned_once_for_each_of_its_names_comes_apart():
 def test_keeps_the_latest_and_leaves_other_files_alone(tmp_path):
     run = tmp_path / "run"
     (run / "step-best").mkdir(parents=True)
-    (run / "notes.txt").write_text("mine")
-    for left in (".step-00000001.safetensors.1a2b3c4d", ".tmpk8sAbZ"):  # the second by safetensors
-        (run / left).touch()  # as a killed process leaves it
+    (run / "notes.txt").touch()
+    mine = [".tmp_notes", ".step-by-step.md", ".step-00000001.safetensors.12345678.txt"]
+    for name in [*mine, ".step-00000001.safetensors.1a2b3c4d"]:
+        (run / name).touch()
+    for name in (".tmp.driveupload", ".step-00000001.safetensors.00000000"):
+        (run / name).mkdir()
+        mine.append(name)
     train(run, model(), 7)
-    found = sorted(p.name for p in run.iterdir())
-    assert found == [
-        LOCK, "notes.txt", "step-00000006.safetensors", "step-00000007.safetensors", "step-best",
-    ]  # fmt: skip
+    mine += ["notes.txt", "step-best"]  # and what a killed process left is gone
+    saved = ["step-00000006.safetensors", "step-00000007.safetensors"]
+    assert sorted(p.name for p in run.iterdir()) == sorted([LOCK, *mine, *saved])
 
 
 # A file that is not what was saved is refused by its name, and nothing changes
@@ -280,8 +271,9 @@ def test_nothing_is_unpickled(trained, tmp_path):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b'{"format": "x"}', ".*its format is 'x', not"),
-        (b"[1]", "TypeError"),
+        (b'{"format": "x"}', ".*its format is not"),
+        (b"[1]", ".*a list"),
+        (b'{"format": "transformer.training.checkpoint 3", "step": 6}', ".*its state must be"),
         (b"[" * 10**5, "RecursionError"),
         (b'"\xe9"', "UnicodeDecodeError"),
     ],
@@ -296,7 +288,7 @@ def test_a_model_of_hugging_face_is_no_checkpoint(trained):
     _, run = trained
     path = checkpoints(run)[-1]
     tensors = {"about": load_file(path)["about"].clone()}
-    for foreign, message in (({"weight": torch.ones(2)}, "KeyError"), (tensors, ".*no sha256")):
+    for foreign, message in (({"weight": torch.ones(2)}, "it has no"), (tensors, ".*no sha256")):
         save_file(foreign, path, metadata={"format": "pt"})
         assert_refused(run, f"is not a checkpoint of this package: {message}")
 
@@ -366,6 +358,12 @@ def test_a_run_goes_on_with_its_optimizer_alone(trained, make, message):
         train(run, other, 8, optimizer=make(other))
 
 
+def test_a_checkpoint_without_an_optimizer_is_named(trained):
+    _, run = trained
+    change_about(checkpoints(run)[-1], lambda about: about["optimizer"].clear())
+    assert_refused(run, r"step-00000006\.safetensors holds no state of an optimizer: KeyError")
+
+
 def test_an_optimizer_that_keeps_other_things_is_named(tmp_path):
     m = model()
     optimizer = torch.optim.SGD(m.parameters())
@@ -432,19 +430,32 @@ def test_a_full_disk_leaves_the_checkpoints_that_are_there(trained):
     assert contents(run) == before
 
 
-def test_others_may_read_a_checkpoint_if_the_system_lets_them(tmp_path):
-    before = os.umask(0o027)
-    try:
-        file = save(tmp_path, model(), 1)
-    finally:
-        os.umask(before)
-    assert file.stat().st_mode & 0o777 == 0o640
-
-
 def test_a_save_that_fails_leaves_nothing_behind(tmp_path):
     with pytest.raises(TypeError, match="not JSON serializable"):
         save(tmp_path, model(), 1, {"x": {1, 2}})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_last_good_checkpoint_does_not_go_for_a_bad_one(trained):
+    m, run = trained
+    before = contents(run)
+    with torch.no_grad():
+        m.output.weight[3, 4] = math.nan
+    with pytest.raises(ValueError, match=r"model must hold finite numbers, .* src_embedding"):
+        save(run, m, 9, keep=1)
+    assert contents(run) == before
+
+
+def test_each_weight_keeps_its_type(tmp_path):
+    m = model(position="sinusoidal").bfloat16()
+    for name, module in m.named_modules():
+        if name.endswith("norm"):
+            module.float()
+    assert len({p.dtype for p in m.parameters()}) == 2
+    file = save(tmp_path, m, 2)
+    for loaded in (load_transformer(file), average_checkpoints([file, file])):
+        assert_close(loaded.state_dict(), m.state_dict(), rtol=0, atol=0)
+        assert_close(loaded(*batches(99)), m.eval()(*batches(99)), rtol=0, atol=0)
 
 
 def test_checkpoints_are_ordered_by_step_not_by_letter(tmp_path):
@@ -545,15 +556,15 @@ def test_only_checkpoints_of_one_model_have_an_average(trained, tmp_path):
 
 def test_two_processes_do_not_train_in_one_folder(trained):
     _, run = trained
-    with only_writer(run):
+    with held_elsewhere(run):
         assert_refused(run, r"^another process is training in .*/run$", BlockingIOError)
 
     def evaluate(m):
-        with pytest.raises(BlockingIOError), only_writer(run):  # until training ends
+        with pytest.raises(BlockingIOError), held_elsewhere(run):  # until training ends
             pass
         raise RuntimeError("no dev set")
 
     with pytest.raises(RuntimeError, match="no dev set"):
         train(run, model(), 7, evaluate=evaluate)
-    with only_writer(run):  # and it is let go when it fails
+    with held_elsewhere(run):  # and it is let go when it fails
         pass

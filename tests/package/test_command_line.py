@@ -3,15 +3,14 @@
 import argparse
 import errno
 import gzip
-import hashlib
+import io
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +18,7 @@ import pytest
 import torch
 
 from tests.package.checkpoint_files import change_about, read_about
-from tests.package.limits import largest_file
+from tests.package.limits import Full, held_elsewhere, largest_file
 from tests.package.unchecked import unchecked
 from tools.chapters import ROOT
 from transformer.commands import evaluate, main, prepare, train, train_options
@@ -29,8 +28,9 @@ from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.data.parallel import encode_pairs
-from transformer.files import LOCK, only_writer
-from transformer.training import History, evaluate_loss
+from transformer.files import LOCK
+from transformer.runtime import STOPS
+from transformer.training import History, evaluate_loss, fit, save_checkpoint
 from transformer.training.checkpoint import checkpoints, load_transformer, step_of
 
 QUICK = ["--preset", "tiny", "--device", "cpu", "--quiet", "--batch-size", "8", "--max-len", "24"]
@@ -54,7 +54,7 @@ def begun_with(run, **changes):
     """As if ``run`` had begun with other settings."""
     file = run / "settings.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), **changes}))
-    label = hashlib.sha256(file.read_bytes()).hexdigest()
+    label = RunFolder(run).label()
     for path in checkpoints(run):
         change_about(path, lambda about: about["state"].update(label=label))
 
@@ -266,9 +266,49 @@ def test_two_commands_do_not_train_in_one_folder(quick, tmp_path, capsys, monkey
     trains(run, *quick)
     monkeypatch.setattr(prepare, "read_files", None)  # it is not to come that far
     capsys.readouterr()
-    with only_writer(run):
+    with held_elsewhere(run):
         message = refused(capsys, "train", "--out", run, *quick, "--steps", "9")
     assert message == f"another process is training in {run}"
+
+
+def test_of_two_that_begin_at_once_in_a_folder_one_is_refused(quick, tmp_path, capsys, monkeypatch):
+    one, two, seen = tmp_path / "one", tmp_path / "two", []
+
+    def meanwhile(seed):  # when ours has read its sentences, and its folder was new
+        monkeypatch.undo()
+        if seen:
+            two.mkdir()
+            held.enter_context(held_elsewhere(two))
+        else:
+            trains(one, *quick, "--vocab-size", "290")
+            seen.append(contents(one))
+
+    with ExitStack() as held:
+        for run, message in ((one, "has begun a run in"), (two, "is training in")):
+            monkeypatch.setattr(prepare, "seed_everything", meanwhile)
+            told = refused(capsys, "train", "--out", run, *quick)
+            assert told == f"another process {message} {run}"
+    assert contents(one) == seen[0]
+    assert os.listdir(two) == [LOCK]
+
+
+def test_settings_that_git_wrote_anew_are_the_same(quick, tmp_path):
+    run = tmp_path / "run"
+    trains(run, *quick)
+    file = run / "settings.json"
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes().replace(b"\n", b"\r\n"))
+    assert trains(run, *quick, "--steps", "5")["step"] == 5
+    RunFolder(run).load()
+
+
+def test_that_checkpoints_are_gone_is_told(quick, tmp_path, capsys):
+    run = tmp_path / "run"
+    trains(run, *quick)
+    for path in checkpoints(run):
+        path.unlink()
+    capsys.readouterr()
+    trains(run, *quick)
+    assert capsys.readouterr().out.startswith(f"{run} holds no checkpoint: it begins at step 1\n")
 
 
 def test_the_last_step_of_a_linear_decay_is_settled_when_it_begins(quick, tmp_path, capsys):
@@ -282,9 +322,13 @@ def test_the_last_step_of_a_linear_decay_is_settled_when_it_begins(quick, tmp_pa
 def test_a_folder_of_other_things_is_refused_and_kept(quick, tmp_path, capsys):
     (tmp_path / "thesis.tex").write_text("years of work")
     before = contents(tmp_path)
-    message = refused(capsys, "train", "--out", tmp_path, *quick)
-    assert message == f"--out must be a new folder or that of a run, got {tmp_path}"
-    assert contents(tmp_path) == before
+    (tmp_path / "hidden").mkdir()
+    (tmp_path / "hidden/.settings.json.mine").touch()
+    (tmp_path / "link").symlink_to("nowhere")
+    for out in (tmp_path, tmp_path / "hidden", tmp_path / "link", tmp_path / "thesis.tex"):
+        message = refused(capsys, "train", "--out", out, *quick)
+        assert message == f"--out must be a new folder or that of a run, got {out}"
+    assert contents(tmp_path) == before | {Path("hidden/.settings.json.mine"): b""}
 
 
 def test_an_empty_folder_is_as_good_as_a_new_one(quick, tmp_path, monkeypatch, capsys):
@@ -392,7 +436,7 @@ def test_killed_while_its_settings_are_written_a_run_can_begin(quick, tmp_path, 
         patch.setattr(os, "replace", kill)
         patch.setattr(Path, "unlink", lambda path: None)  # nor does a killed process tidy up
         assert main(["train", "--out", str(run), *quick]) == 130
-    [left] = run.iterdir()
+    [left] = (path for path in run.iterdir() if path.name != LOCK)
     assert left.name.startswith(".settings.json.")
     trains(run, *quick)
     assert not left.exists()
@@ -564,7 +608,7 @@ def test_a_full_disk_leaves_what_was_there_and_is_told_in_a_line(quick, few, tmp
     with largest_file(100):
         message = refused(capsys, "train", "--out", run, *quick, "--dev", *few)
     assert message == f"{run}/settings.json: File too large"
-    assert not list(run.iterdir())
+    assert os.listdir(run) == [LOCK]
     trains(run, *quick, "--dev", *few)
     results.write_text(old := '{"run": "a", "decoding": "greedy"}')
     before = contents(run)
@@ -717,27 +761,48 @@ def test_an_interrupt_before_the_first_step_says_so(quick, tmp_path, asked, caps
     assert capsys.readouterr().err == line
 
 
-def test_ctrl_c_saves_where_training_was_and_the_same_command_goes_on(quick, tmp_path):
-    run = tmp_path / "run"
-    quick.remove("--quiet")  # for the bar says when a few steps are done
-    options = [*quick, "--save-every", "99999"]
-    command = [sys.executable, "-m", "transformer", "train", "--out", str(run), *options]
-    pipes = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True}
-    # what a shell starts in the background ignores Ctrl-C, and so would this
-    pipes["preexec_fn"] = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    env = {**BUFFERED, "TQDM_DISABLE": ""}
-    with subprocess.Popen([*command, "--steps", "9999"], cwd=ROOT, env=env, **pipes) as process:
-        shown = ""
-        while not re.search(r" [1-9]\d*/9999", shown) and (more := process.stderr.read(1)):
-            shown += more
-        process.send_signal(signal.SIGINT)
-        errors = process.stderr.read()
-    assert process.returncode == 130, shown + errors
-    [saved] = checkpoints(run)
-    step = step_of(saved)
-    told = f"stopped; step {step} is saved in {run}; the same command goes on"
-    assert errors.splitlines()[-1].endswith(f"transformer train: {told}")
-    assert trains(run, *options, "--steps", str(step + 1))["step"] == step + 1
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.usefixtures("ctrl_c")
+def test_what_stops_training_from_outside_is_as_ctrl_c(
+    number, quick, tmp_path, monkeypatch, capsys
+):
+    def stopped(model, batches, **options):
+        def stops(i):
+            if i == 3:
+                signal.raise_signal(number)
+            return batches(i)
+
+        return fit(model, stops, **options)
+
+    def interrupted(*args, **options):  # as by torchrun, which passes on what all have had
+        signal.raise_signal(number)
+        return save_checkpoint(*args, **options)
+
+    monkeypatch.setattr(train, "fit", stopped)
+    monkeypatch.setattr("transformer.training.loop.save_checkpoint", interrupted)
+    run, before = tmp_path / "run", [signal.getsignal(n) for n in STOPS]
+    assert main(["train", "--out", str(run), *quick, "--save-every", "99"]) == 128 + number
+    told = f"transformer train: stopped; step 3 is saved in {run}; the same command goes on\n"
+    assert capsys.readouterr().err == told
+    assert [step_of(path) for path in checkpoints(run)] == [3]
+    assert [signal.getsignal(n) for n in STOPS] == before
+    monkeypatch.undo()
+    assert trains(run, *quick)["step"] == 4
+
+
+def test_nothing_is_lost_where_standard_error_is_full(
+    trained, quick, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(Full(), write_through=True))
+    quick.remove("--quiet")
+    trains(tmp_path / "run", *quick)
+    capsys.readouterr()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(b"the cat\n\xff\nthe dog\n")))
+    assert main(["translate", str(trained[0]), "--on-bad", "skip", "--device", "cpu"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    with pytest.raises(SystemExit, match="2"):
+        main(["train"])
+    assert main(["train", "--out", str(tmp_path)]) == 2
 
 
 def test_a_closed_pipe_ends_in_silence(trained):

@@ -1,11 +1,14 @@
+import errno
+import fcntl
 import os
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from tests.package.limits import largest_file
+from tests.package.limits import held_elsewhere, largest_file
 from tools.chapters import ROOT
 from transformer.files import LOCK, only_writer, replace_file
 
@@ -69,10 +72,25 @@ with only_writer(sys.argv[1]):
 def test_a_lock_that_is_held_is_not_waited_for(tmp_path, monkeypatch):
     monkeypatch.setattr(time, "sleep", None)
     with (
-        only_writer(tmp_path),
+        held_elsewhere(tmp_path),
         pytest.raises(BlockingIOError, match=f"^another process is training in {tmp_path}$"),
         only_writer(tmp_path),
     ):
+        pass
+
+
+@pytest.mark.parametrize("number", [errno.EOPNOTSUPP, errno.ENOLCK])
+def test_where_the_disk_has_no_locks_a_file_is_one(number, tmp_path, monkeypatch):
+    def fails(*args):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(fcntl, "flock", fails)
+    for _ in range(2):
+        with only_writer(tmp_path), ThreadPoolExecutor() as pool:
+            wanted = f"^another process is training in {tmp_path}$"
+            with pytest.raises(BlockingIOError, match=wanted):
+                pool.submit(only_writer(tmp_path).__enter__).result()
+    with only_writer(tmp_path / "deep/new"), only_writer(tmp_path / "deep/new"):
         pass
 
 

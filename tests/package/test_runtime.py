@@ -112,38 +112,29 @@ def test_evaluating_gives_each_module_its_mode_back_even_after_an_error():
     assert torch.is_grad_enabled()
 
 
-def test_the_last_of_overlapping_blocks_gives_the_modes_back():
-    model = two_modes()
-    before = [module.training for module in model.modules()]
-    whole, part = evaluating(model), evaluating(model[1])
-    with torch.enable_grad():  # which in one thread goes astray with blocks out of their order
-        whole.__enter__()
-        part.__enter__()
-        whole.__exit__(None, None, None)
-        assert model[0].training
-        assert not model[1].training  # of which one block is left
-        part.__exit__(None, None, None)
-    assert [module.training for module in model.modules()] == before
-    with evaluating(model), evaluating(model):
-        assert not any(module.training for module in model.modules())
-    assert [module.training for module in model.modules()] == before
-
-
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.usefixtures("ctrl_c")
-def test_ctrl_c_waits_for_the_end_of_the_block_and_is_as_before_after_it():
-    before, reached = signal.getsignal(signal.SIGINT), []
+def test_a_stop_waits_for_the_end_of_the_block_and_is_as_before_after_it(number):
+    reached = []
 
     def block():
         with uninterrupted():
-            signal.raise_signal(signal.SIGINT)
+            signal.raise_signal(number)
             reached.append("its end")
 
-    with pytest.raises(KeyboardInterrupt):
+    before = signal.signal(number, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            block()
+        assert reached == ["its end"]
+        with pytest.raises(KeyError, match="inside"), uninterrupted():
+            raise KeyError("inside")
+        assert signal.getsignal(number) is signal.default_int_handler
+        signal.signal(number, signal.SIG_IGN)
         block()
-    assert reached == ["its end"]
-    with pytest.raises(KeyError, match="inside"), uninterrupted():
-        raise KeyError("inside")
-    assert signal.getsignal(signal.SIGINT) is before
+        assert signal.getsignal(number) is signal.SIG_IGN
+    finally:
+        signal.signal(number, before)
 
 
 def test_timer_measures_its_block_and_nothing_else(monkeypatch):

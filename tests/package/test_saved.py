@@ -1,18 +1,21 @@
 import json
+import multiprocessing
 import os
 import pickle
 import shutil
+import signal
 from dataclasses import asdict
 
 import huggingface_hub
 import pytest
 import torch
 from huggingface_hub import RepoUrl
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
 from torch.testing import assert_close
 
-from tests.package.limits import largest_file
+from tests.package.limits import kill_before, largest_file
 from transformer import Transformer, TransformerConfig, load_model, save_model
 from transformer.family import DecoderOnly, EncoderOnly, FamilyConfig
 
@@ -122,14 +125,52 @@ def test_a_link_to_a_folder_stays_one(tmp_path):
     assert load_model(tmp_path / "model").config.d_ff == 32
 
 
-def test_files_can_be_read_by_whom_the_system_lets(tmp_path):
-    before = os.umask(0o027)
-    try:
-        folder = save_model(transformer(), tmp_path / "model")
-    finally:
-        os.umask(before)
-    assert [(folder / name).stat().st_mode & 0o777 for name in FILES] == [0o640, 0o640]
-    assert folder.stat().st_mode & 0o777 == 0o750
+def test_the_folder_itself_stays(tmp_path, monkeypatch):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    folder.chmod(0o2775)  # as of a group
+    monkeypatch.chdir(folder)
+    before = os.stat(folder)
+    for _ in range(2):
+        save_model(transformer(), ".")
+    assert load_model(".").config == transformer().config
+    assert (os.stat(".").st_ino, os.stat(".").st_mode) == (before.st_ino, before.st_mode)
+
+
+def save_until_killed(folder, number):
+    kill_before(number, folder)
+    save_model(transformer(d_ff=32), folder)
+
+
+@pytest.mark.parametrize("old", [24, None])
+def test_killed_at_any_moment_of_a_save_the_old_model_is_there_or_the_new(old, tmp_path):
+    processes = multiprocessing.get_context("forkserver")
+    processes.set_forkserver_preload([__name__, "torch._dynamo"])
+    number, found, folder = 0, [], tmp_path / "model"
+    if old:
+        save_model(transformer(d_ff=old), folder)
+    while True:
+        number, copy = number + 1, tmp_path / f"{number}/model"
+        shutil.copytree(folder, copy) if old else copy.parent.mkdir()
+        process = processes.Process(target=save_until_killed, args=(copy, number))
+        process.start()
+        process.join()
+        try:
+            model = load_model(copy)
+        except FileNotFoundError:
+            found.append(None)
+        else:
+            expected = transformer(d_ff=model.config.d_ff).state_dict()
+            assert_close(model.state_dict(), expected, rtol=0, atol=0)
+            found.append(model.config.d_ff)
+        save_model(transformer(), copy)  # which takes away what is left of the other
+        assert sorted(os.listdir(copy)) == FILES
+        if process.exitcode == 0:
+            break
+        assert process.exitcode == -signal.SIGKILL
+    turn = found.index(32)
+    assert found == [old] * turn + [32] * (len(found) - turn)
+    assert 1 < turn < len(found) - 1
 
 
 @pytest.mark.parametrize("kind", MODELS)
@@ -193,32 +234,6 @@ def test_nothing_but_safetensors_is_asked_for_or_read(saved, monkeypatch):
         Transformer.from_pretrained(saved)
 
 
-def test_the_disk_holds_both_files_before_the_folder_has_its_name(tmp_path, monkeypatch):
-    seen, rename = [], os.rename
-    monkeypatch.setattr(os, "rename", lambda *a: seen.append("named") or rename(*a))
-    monkeypatch.setattr(os, "fsync", lambda descriptor: seen.append("flushed"))
-    save_model(transformer(), tmp_path / "model")
-    assert seen == ["flushed", "flushed", "named", "flushed"]
-
-
-@pytest.mark.parametrize("at", [1, 2])
-def test_what_stops_a_replacement_leaves_the_old_model(at, tmp_path, monkeypatch):
-    save_model(transformer(), tmp_path / "model")
-    rename, calls = os.rename, []
-
-    def fails_once(old, new):
-        calls.append(new)
-        if len(calls) == at:
-            raise OSError("no space")
-        rename(old, new)
-
-    monkeypatch.setattr(os, "rename", fails_once)
-    with pytest.raises(OSError, match=rf"^{tmp_path}/model was not saved: no space"):
-        save_model(transformer(d_ff=32), tmp_path / "model")
-    assert os.listdir(tmp_path) == ["model"]
-    assert load_model(tmp_path / "model").config.d_ff == 24
-
-
 @pytest.mark.parametrize("size", [10, 3000])  # the first file does not fit, or the second
 def test_a_full_disk_is_told_by_the_folder_and_leaves_the_old_model(size, tmp_path):
     save_model(transformer(), tmp_path / "model")
@@ -227,6 +242,49 @@ def test_a_full_disk_is_told_by_the_folder_and_leaves_the_old_model(size, tmp_pa
         save_model(transformer(d_ff=32), tmp_path / "model")
     assert os.listdir(tmp_path) == ["model"]
     assert load_model(tmp_path / "model").config.d_ff == 24
+
+
+def enlarge(m):
+    m.src_embedding.tokens = nn.Embedding(99, 16)
+
+
+def untie(m):
+    m.output.weight = nn.Parameter(m.output.weight.clone())
+
+
+def tie(m):
+    m.encoder.layers[1] = m.encoder.layers[0]
+
+
+def add(m):
+    m.encoder.layers[0].adapter = nn.Linear(2, 2)
+
+
+def spoil(m):
+    nn.init.constant_(m.encoder.layers[1].feed_forward.W_1.bias, torch.inf)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (enlarge, r"is not as its config makes it: src_embedding.tokens.weight is \(99, 16\), not"),
+        (untie, r"is not as its config makes it: output.weight is \(11, 16\), not None$"),
+        (
+            tie,
+            r"is not as .*: encoder.layers.1.feed_forward.W_1.bias is None, not \(24,\); .* more",
+        ),
+        (add, r"is not as its config makes it: encoder.layers.0.adapter.bias is \(2,\), not None;"),
+        (spoil, "must hold finite numbers, got others in encoder.layers.1.feed_forward.W_1.bias$"),
+    ],
+)
+def test_what_could_not_be_loaded_is_not_saved_over_a_good_model(change, message, tmp_path):
+    model = MODELS["one table of three"]()
+    folder = save_model(model, tmp_path / "model")
+    before = {p.name: p.read_bytes() for p in folder.iterdir()}
+    change(model)
+    with pytest.raises(ValueError, match=f"^model {message}"):
+        save_model(model, folder)
+    assert {p.name: p.read_bytes() for p in folder.iterdir()} == before
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -288,9 +346,44 @@ def test_a_file_that_is_missing_or_cut_off_is_named(saved, file):
     (saved / file).write_bytes(data[: len(data) // 2])
     with pytest.raises(ValueError, match=rf"{saved}/{file} is "):
         load_model(saved)
-    (saved / file).unlink()
-    with pytest.raises(FileNotFoundError, match=file):
+
+
+def test_each_bit_of_a_weight_counts(saved):
+    data, wanted = bytearray((saved / FILES[1]).read_bytes()), f"{saved}/{FILES[1]} "
+    for at in torch.randint(len(data) // 2, len(data), (40,)).tolist():
+        data[at] ^= 1 << at % 8
+        (saved / FILES[1]).write_bytes(data)
+        with pytest.raises(ValueError, match=wanted):
+            load_model(saved)
+        data[at] ^= 1 << at % 8
+
+
+def test_a_folder_from_before_there_were_digests_loads_and_needs_both_its_files(saved):
+    about = json.loads((saved / FILES[0]).read_text())
+    del about["sha256"]
+    (saved / FILES[0]).write_text(json.dumps(about))
+    save_file(load_file(saved / FILES[1]), saved / FILES[1], metadata={"format": "pt"})
+    assert_close(load_model(saved).state_dict(), transformer().state_dict(), rtol=0, atol=0)
+    for name in FILES:
+        shutil.copytree(saved, saved.parent / name)
+        (saved.parent / name / name).unlink()
+        with pytest.raises(FileNotFoundError, match=name):
+            load_model(saved.parent / name)
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_waits_until_a_file_is_read(saved, monkeypatch):
+    reached = []
+
+    def interrupted(*args):
+        signal.raise_signal(signal.SIGINT)
+        reached.append("its end")
+        return safe_open(*args)
+
+    monkeypatch.setattr("transformer.tensors.safe_open", interrupted)
+    with pytest.raises(KeyboardInterrupt):
         load_model(saved)
+    assert reached == ["its end"]
 
 
 def test_tensors_of_other_names_shapes_types_and_values_are_refused(saved):

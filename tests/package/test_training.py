@@ -1,3 +1,4 @@
+import io
 import json
 import math
 import multiprocessing
@@ -22,6 +23,7 @@ from tqdm import tqdm
 
 from tests.package.checkpoint_files import read_about
 from tests.package.copying import copy_batch
+from tests.package.limits import Full
 from tests.package.unchecked import unchecked
 from tools.chapters import ROOT
 from transformer import tensors, training
@@ -726,6 +728,65 @@ def test_an_interrupt_saves_the_last_whole_step(where, number, done, tmp_path):
     assert history.losses == losses
 
 
+@pytest.mark.parametrize("error", [SystemExit, GeneratorExit, OSError("no sentences"), MemoryError])
+def test_whatever_ends_training_the_whole_steps_are_saved(error, tmp_path):
+    def text(i):
+        if i == 4:
+            raise error
+        return TextBatch(batches(i).tgt)
+
+    m = Noisy()
+    with pytest.raises(type(error) if isinstance(error, OSError) else error):
+        fit(m, text, n_steps=9, run=tmp_path, **FLAT)
+    [saved] = checkpoints(tmp_path)
+    assert saved.name == "step-00000004.safetensors"
+    load_checkpoint(saved, kept := Noisy(seed=1))
+    assert_close(weights(m), weights(kept), rtol=0, atol=0)
+
+
+def test_a_signal_that_waited_for_what_failed_does_not_stop_the_save(tmp_path, monkeypatch):
+    def fails(i):
+        if i < 4:
+            return TextBatch(batches(i).tgt)
+        monkeypatch.setattr(
+            "transformer.training.loop.uninterrupted", interrupted
+        )  # for the first to come
+        raise RuntimeError("connection closed by peer")
+
+    def interrupted():
+        monkeypatch.undo()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fit(Noisy(), fails, n_steps=9, run=tmp_path, **FLAT)
+    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000004.safetensors"]
+
+
+def test_half_an_update_is_not_saved(tmp_path):
+    m = Noisy()
+    optimizer = torch.optim.SGD(m.parameters(), lr=0.1)
+
+    def fails(optimizer, *_):
+        with torch.no_grad():
+            m.table += 1
+        if optimizer.state.setdefault(m.table, {}).setdefault("n", 0) == 2:
+            raise MemoryError
+        optimizer.state[m.table]["n"] += 1
+
+    optimizer.register_step_pre_hook(fails)
+    options = {"optimizer": optimizer, "run": tmp_path, **QUIET}
+    with pytest.raises(MemoryError):
+        fit(m, lambda i: TextBatch(batches(i).tgt), n_steps=9, **options)
+    assert checkpoints(tmp_path) == []
+
+
+def test_training_does_not_need_somewhere_to_tell_of_it(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.TextIOWrapper(Full(), write_through=True))
+    options = {"schedule": FLAT["schedule"], "evaluate": lambda m: 1.0, "device": "cpu"}
+    history = fit(Noisy(), lambda i: TextBatch(batches(i).tgt), n_steps=12, **options)
+    assert len(history.losses) == 12
+
+
 def test_an_interrupted_evaluation_loses_nothing(tmp_path):
     def evaluate(m):
         raise KeyboardInterrupt
@@ -739,35 +800,6 @@ def test_an_interrupted_evaluation_loses_nothing(tmp_path):
         assert [p.name for p in checkpoints(options["run"])] == [f"step-0000000{every}.safetensors"]
         history = fit(model(seed=1, dropout=0.3), batches, n_steps=9, **options)
         assert history.losses == whole_run(9)[1]
-
-
-@pytest.mark.parametrize("late", [False, True])
-@pytest.mark.usefixtures("ctrl_c")
-def test_an_interrupt_waits_until_the_update_is_whole(late, tmp_path, monkeypatch):
-    update, calls, handler = torch.optim.Adam.step, [], signal.getsignal(signal.SIGINT)
-
-    def interrupted(self, *args, **options):
-        calls.append(None)
-        if late:
-            update(self, *args, **options)
-        if len(calls) == 3:
-            signal.raise_signal(signal.SIGINT)
-        if not late:
-            update(self, *args, **options)
-
-    m = model(dropout=0.3)
-    monkeypatch.setattr(torch.optim.Adam, "step", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        fit(m, batches, n_steps=9, run=tmp_path, **FLAT)
-    monkeypatch.undo()
-    assert signal.getsignal(signal.SIGINT) is handler
-    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000003.safetensors"]
-    assert_close(weights(m), whole_run(3)[0], rtol=0, atol=0)
-    second = model(seed=1, dropout=0.3)
-    history = fit(second, batches, n_steps=9, run=tmp_path, **FLAT)
-    expected, losses = whole_run(9)
-    assert history.losses == losses
-    assert_close(weights(second), expected, rtol=0, atol=0)
 
 
 TRACED = [str(path) for path in Path(training.__file__).parent.glob("*.py")] + [tensors.__file__]

@@ -1,21 +1,24 @@
 """The command line: ``python -m transformer``. What a user did wrong ends in one line here."""
 
 import argparse
+import contextlib
 import os
+import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import torch
 
 from transformer.commands import evaluate, export, train, translate
+from transformer.runtime import Unfailing
 
 # each has its USAGE, add_options(parser) and execute(args)
 _COMMANDS = {"train": train, "translate": translate, "evaluate": evaluate, "export": export}
 # What the files and numbers of a user can lead to. Everything else is an error of the program,
 # whose traceback is shown.
 _OF_USERS = (ValueError, OSError, FloatingPointError, MemoryError, torch.OutOfMemoryError)
-_USAGE, _INTERRUPTED, _CLOSED_PIPE = 2, 130, 141  # exit statuses, as a shell counts signals
+_USAGE, _OF_SIGNALS, _CLOSED_PIPE = 2, 128, 141  # exit statuses, as a shell counts signals
 
 
 class _Parser(argparse.ArgumentParser):
@@ -30,19 +33,27 @@ class _Parser(argparse.ArgumentParser):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns the exit status; with --debug errors keep their traceback."""
     _use_utf8()
+    try:
+        with contextlib.redirect_stderr(Unfailing(sys.stderr)):
+            return _run(arguments)
+    finally:
+        _flush(sys.stderr)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     args = _make_parser().parse_args(arguments)
     name = f"transformer {args.command}"
     try:
         _COMMANDS[args.command].execute(args)
         sys.stdout.flush()
     except BrokenPipeError:  # as head closes it, once it has what it wants
-        _drop_output()
+        _drop(sys.stdout)
         return _CLOSED_PIPE
     except KeyboardInterrupt as stop:
         if args.debug:
             raise
         _tell(name, str(stop) or "interrupted", rank=_rank())
-        return _INTERRUPTED
+        return _OF_SIGNALS + getattr(stop, "number", signal.SIGINT)
     except (*_OF_USERS, RuntimeError) as error:
         if args.debug or not _is_of_users(error):
             raise
@@ -91,10 +102,7 @@ def _in_one_line(error: Exception) -> str:
 
 def _tell(name: str, message: str, *, rank: int) -> None:
     """To be read after what was printed before."""
-    try:
-        sys.stdout.flush()
-    except OSError:  # as on a full disk, which may be the error to tell of
-        _drop_output()
+    _flush(sys.stdout)
     if rank == 0:
         print(f"{name}: {message}", file=sys.stderr)
 
@@ -112,6 +120,13 @@ def _use_utf8() -> None:
         getattr(sys, name).reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
-def _drop_output() -> None:
+def _flush(stream: Any) -> None:
+    try:
+        stream.flush()
+    except OSError:  # as on a full disk, which may be the error to tell of
+        _drop(stream)
+
+
+def _drop(stream: Any) -> None:
     """Python flushes what is left when it ends, and would fail once more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -1,6 +1,7 @@
 """What ``python -m transformer train`` settles before the first step, or refuses."""
 
 import argparse
+import contextlib
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +24,7 @@ from transformer.data.batches import BucketedBatches
 from transformer.data.corpus import Pairs, Split, Tokenizers, digest, encode, read_files
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.data.text import BytePairEncoding, clean_line
+from transformer.files import only_writer
 from transformer.model import Transformer
 from transformer.runtime import seed_everything
 from transformer.training.objective import Schedule, linear_schedule, warmup_schedule
@@ -43,8 +45,13 @@ class Job(NamedTuple):
     schedule: Schedule
 
 
-def prepare(args: argparse.Namespace, *, rank: int, world_size: int) -> Job:
-    """Makes the folder of a run that begins, once nothing is left to be refused."""
+def prepare(
+    args: argparse.Namespace, held: contextlib.ExitStack, *, rank: int, world_size: int
+) -> Job:
+    """Makes the folder of a run that begins, once nothing is left to be refused.
+
+    The lock of the folder joins ``held``.
+    """
     # what can be refused before the sentences are read
     check_together(args)
     config = model_config(args, src_vocab_size=_FEWEST, tgt_vocab_size=_FEWEST)
@@ -55,9 +62,11 @@ def prepare(args: argparse.Namespace, *, rank: int, world_size: int) -> Job:
     if begins:
         folder.check_new()
     else:
-        folder.check_options(settled(args), defaults())
         if rank == 0:
-            folder.check_alone()
+            held.enter_context(only_writer(folder.path))
+            if folder.last_step() is None:
+                print(f"{folder.path} holds no checkpoint: it begins at step 1")
+        folder.check_options(settled(args), defaults())
     # the sentences, which must be those that the run began with, and their vocabulary
     pairs = _read(args, quiet=rank > 0)
     digests = _digests(pairs)
@@ -91,6 +100,7 @@ def prepare(args: argparse.Namespace, *, rank: int, world_size: int) -> Job:
     model = Transformer(config)
     optimizer = make_optimizer(args, model.parameters())
     if begins:
+        held.enter_context(only_writer(folder.path))
         folder.create(Settings(args.lowercase, digests, settled(args), as_json(tokenizers)))
     steps_per_epoch = math.ceil(len(batches) / accumulate)
     return Job(folder, model, optimizer, splits, batches, steps_per_epoch, n_steps, schedule)

@@ -28,7 +28,7 @@ from transformer.commands.options import (
 from transformer.data.corpus import Tokenizers
 from transformer.data.text import BytePairEncoding, Vocabulary
 from transformer.data.tokens import SPECIALS
-from transformer.files import only_writer, replace_file
+from transformer.files import LOCK, SOFT_LOCK, leftovers, remove_leftovers, replace_file
 from transformer.model import Transformer
 from transformer.runtime import default_device
 from transformer.saved import read_json
@@ -102,17 +102,22 @@ class RunFolder:
 
     def check_new(self) -> None:
         """Raises ValueError unless there is nothing yet, an empty folder, or what a kill left."""
-        names = os.listdir(self.path) if self.path.is_dir() else []
-        is_file = self.path.exists() and not self.path.is_dir()
-        if is_file or not all(name.startswith(f".{_SETTINGS}.") for name in names):
+        new = not os.path.lexists(self.path)  # nor a link to nowhere
+        if self.path.is_dir():
+            ours = leftovers(self.path, _SETTINGS) | {self.path / LOCK, self.path / SOFT_LOCK}
+            new = ours.issuperset(self.path.iterdir())
+        if not new:
             raise ValueError(f"--out must be a new folder or that of a run, got {self.path}")
 
     def create(self, settings: Settings) -> None:
-        """Makes it a run by one file, which is there whole or not at all."""
+        """Makes it a run by one file, which is there whole or not at all; its lock is held.
+
+        Raises BlockingIOError if it has become one since ``check_new``.
+        """
+        if self.is_run():
+            raise BlockingIOError(f"another process has begun a run in {self.path}")
         self.check_new()
-        self.path.mkdir(parents=True, exist_ok=True)
-        for left in self.path.iterdir():
-            left.unlink()
+        remove_leftovers(self.path, _SETTINGS)
         about = {"format": _FORMAT, **asdict(settings)}
         replace_file(self.path / _SETTINGS, json.dumps(about, indent=1))
 
@@ -156,18 +161,15 @@ class RunFolder:
 
         With another vocabulary each id would mean another word.
         """
-        return hashlib.sha256((self.path / _SETTINGS).read_bytes()).hexdigest()
+        # of what they say: git may have changed the ends of lines
+        said = json.dumps(json.loads((self.path / _SETTINGS).read_bytes()), indent=1)
+        return hashlib.sha256(said.encode()).hexdigest()
 
     def check_label(self, checkpoint: Path) -> None:
         """Raises ValueError where the settings are not those that the weights were learned with."""
         if label_of(checkpoint) != self.label():
             wanted = f"is not the one that {checkpoint.name} was trained with"
             raise ValueError(f"{self.path / _SETTINGS} {wanted}")
-
-    def check_alone(self) -> None:
-        """Raises BlockingIOError if another process is training in the folder."""
-        with only_writer(self.path):
-            pass
 
     def _refuse(self, changes: Iterable[str]) -> None:
         if changed := "; ".join(changes):

@@ -10,9 +10,11 @@ The same command goes on where a killed one stopped.
 import argparse
 import contextlib
 import os
+import signal
+import threading
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 import torch.distributed as dist
@@ -23,7 +25,7 @@ from transformer.commands.prepare import Job, prepare
 from transformer.commands.train_options import add_options, batch_sizes, batches_per_step
 from transformer.data.batches import BucketedBatches
 from transformer.model import Transformer
-from transformer.runtime import autocast_dtype, default_device, rank, world_size
+from transformer.runtime import STOPS, autocast_dtype, default_device, rank, world_size
 from transformer.training import evaluate_loss, fit
 
 __all__ = ["USAGE", "add_options", "execute"]
@@ -32,17 +34,43 @@ USAGE = "%(prog)s --out FOLDER [options]"
 
 
 def execute(args: argparse.Namespace) -> None:
-    with _processes(args.device) as device:
+    with _processes(args.device) as device, contextlib.ExitStack() as held:
         with _the_first_alone(device):
             autocast_dtype(device, args.precision)  # which refuses what the device has not
-            job = prepare(args, rank=rank(), world_size=world_size())
+            job = prepare(args, held, rank=rank(), world_size=world_size())
         try:
-            _train(args, job, device)
-        except KeyboardInterrupt:
+            with _stops_as_ctrl_c():
+                _train(args, job, device)
+        except KeyboardInterrupt as stop:
             step = job.folder.last_step()
             where = f"step {step} is saved in {args.out}"
             saved = "nothing was saved" if step is None else where
-            raise KeyboardInterrupt(f"stopped; {saved}; the same command goes on") from None
+            told = f"stopped; {saved}; the same command goes on"
+            raise Stopped(told, getattr(stop, "number", signal.SIGINT)) from None
+
+
+class Stopped(KeyboardInterrupt):
+    """Ctrl-C, or another signal that means the same: its ``number``."""
+
+    def __init__(self, message: str, number: int):
+        super().__init__(message)
+        self.number = number
+
+
+@contextlib.contextmanager
+def _stops_as_ctrl_c() -> Iterator[None]:
+    """SIGTERM and SIGHUP, by which a cluster or a terminal ends a command, are as Ctrl-C."""
+
+    def stop(number: int, frame: Any) -> NoReturn:
+        raise Stopped("", number)
+
+    with contextlib.ExitStack() as back:
+        for number in STOPS if threading.current_thread() is threading.main_thread() else ():
+            before = signal.getsignal(number)
+            if before in (signal.SIG_DFL, signal.default_int_handler):  # nohup ignores SIGHUP
+                back.callback(signal.signal, number, before)
+                signal.signal(number, stop)
+        yield
 
 
 def _train(args: argparse.Namespace, job: Job, device: torch.device) -> None:

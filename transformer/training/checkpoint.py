@@ -6,7 +6,6 @@
 - ``sha256``: the digest of all these, by which what has been damaged is known.
 """
 
-import hashlib
 import json
 import math
 import os
@@ -17,20 +16,23 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import save
 from torch import Tensor, nn
 
 from transformer.checks import check_positive
 from transformer.config import TransformerConfig
-from transformer.files import replacing
+from transformer.files import remove_leftovers, replace_file
 from transformer.model import Transformer
-from transformer.saved import make_model
+from transformer.saved import make_model, parse_json
 from transformer.tensors import (
+    check_all_finite,
+    check_digest,
     check_like,
     copy_tensors,
     difference,
+    digest_of,
     named_tensors,
     open_tensors,
-    save_tensors,
 )
 from transformer.training.optimizer_state import named_state, restore_state
 
@@ -53,25 +55,23 @@ def save_checkpoint(
     which must be JSON. Of the checkpoints in ``run``, the ``keep`` latest and the best stay. One
     process at a time may save in ``run``: ``fit`` holds its lock while it trains.
 
-    Raises OSError, which names the checkpoint; those there are stay then.
+    Raises ValueError for a weight that is not finite; OSError, which names the checkpoint; those
+    there are stay then.
     """
     check_positive(step=step, keep=keep)
-    run = Path(run)
-    file = run / f"step-{step:08d}.safetensors"
+    file, weights = Path(run) / f"step-{step:08d}.safetensors", named_tensors(model)
+    check_all_finite(weights, "model")
     remembered, of_optimizer = named_state(model, optimizer)
     about = {"format": FORMAT, "step": step, "config": _config(model)}
     about |= {"optimizer": of_optimizer, "state": state}
-    tensors = _prefixed("model.", named_tensors(model)) | _prefixed("optimizer.", remembered)
+    tensors = _prefixed("model.", weights) | _prefixed("optimizer.", remembered)
     # no header, which ends at 100 MB: the losses of a few million steps would fill it
     tensors["about"] = _as_tensor(json.dumps(about).encode())
-    tensors["sha256"] = digest_of(tensors)
-    run.mkdir(parents=True, exist_ok=True)
-    # half written by processes that were killed: by this package, and by safetensors
-    for left in (*run.glob(".step-*"), *run.glob(".tmp*")):
-        left.unlink()
+    tensors["sha256"] = _as_tensor(bytes.fromhex(digest_of(tensors)))
+    file.parent.mkdir(parents=True, exist_ok=True)
+    remove_leftovers(run, _NAME.pattern)
     try:
-        with replacing(file) as temporary:
-            save_tensors(tensors, temporary)
+        replace_file(file, save(tensors))
     except OSError as error:
         raise OSError(f"{file} was not saved: {error}") from error
     best = best_checkpoint(run)
@@ -124,7 +124,10 @@ def load_checkpoint(
     path = Path(path)
     about, weights, remembered = _read(path, model)
     if optimizer is not None:
-        restore_state(path, remembered, about["optimizer"], model, optimizer)
+        try:
+            restore_state(path, remembered, about["optimizer"], model, optimizer)
+        except (KeyError, TypeError) as error:
+            raise ValueError(f"{path} holds no state of an optimizer: {error!r}") from error
     copy_tensors(weights, model)
     return about["step"], about["state"]
 
@@ -133,7 +136,7 @@ def load_transformer(path: str | Path, *, device: torch.device | str = "cpu") ->
     """The model of a checkpoint, in evaluation mode. Raises ValueError as load_checkpoint does."""
     path = Path(path)
     about, stored = _whole(path)
-    if about["config"] is None:
+    if about.get("config") is None:
         raise ValueError(f"{path} holds no Transformer: it was saved without a config")
     try:
         config = TransformerConfig(**about["config"])
@@ -181,7 +184,7 @@ def _config(model: nn.Module) -> dict[str, Any] | None:
 
 
 def _check_config(path: Path, about: dict[str, Any], model: nn.Module) -> None:
-    stored, own = about["config"], _config(model)
+    stored, own = about.get("config"), _config(model)
     if stored is not None and own is not None:
         try:  # a field may be younger than the checkpoint, and is at its default then
             kind: Any = type(model.config)
@@ -195,39 +198,30 @@ def _check_config(path: Path, about: dict[str, Any], model: nn.Module) -> None:
 def _whole(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """What stands in about, and all tensors, which are as they were saved."""
     about, stored = _open(path)
-    if not torch.equal(stored.pop("sha256"), digest_of(stored)):
-        raise ValueError(f"{path} is damaged: what it holds is not what was saved")
+    check_digest(stored, _as_bytes(stored.pop("sha256")).hex(), path)
     return about, stored
 
 
 def _open(path: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
     """The same, but for damage that only a look at every number finds."""
     stored = open_tensors(path)
-    try:
-        about = json.loads(stored["about"].numpy().tobytes())
-        if about["format"] != FORMAT:
-            raise ValueError(f"its format is {about['format']!r}, not {FORMAT!r}")
-        if "sha256" not in stored:
-            raise ValueError("it has no sha256")
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise ValueError(f"{path} is not a checkpoint of this package: {error!r:.200}") from error
+    what = "a checkpoint of this package"
+    if not stored.keys() >= {"about", "sha256"}:
+        raise ValueError(f"{path} is not {what}: it has no about and no sha256")
+    kinds = {"step": int, "state": dict, "optimizer": dict}
+    about = parse_json(_as_bytes(stored["about"]), path, FORMAT, what, **kinds)
     if _NAME.fullmatch(path.name) and step_of(path) != about["step"]:
         wanted = f"{path} must be of step {step_of(path)}, as it is called"
         raise ValueError(f"{wanted}, got {about['step']}")
     return about, stored
 
 
-def digest_of(tensors: dict[str, Tensor]) -> Tensor:
-    """Of names, types, shapes and numbers."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return _as_tensor(digest.digest())
-
-
 def _as_tensor(data: bytes) -> Tensor:
     return torch.frombuffer(bytearray(data), dtype=torch.uint8)
+
+
+def _as_bytes(tensor: Tensor) -> bytes:
+    return tensor.flatten().view(torch.uint8).numpy().tobytes()
 
 
 def _prefixed(prefix: str, tensors: dict[str, Tensor]) -> dict[str, Tensor]:

@@ -3,7 +3,7 @@
 import contextlib
 import math
 import sys
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from transformer.checks import check_positive
 from transformer.files import only_writer
 from transformer.runtime import (
     Precision,
+    Unfailing,
     default_device,
     evaluating,
     rank,
@@ -70,9 +71,10 @@ def fit(
 ) -> History:
     """Trains ``model`` on batches(0), batches(1), …, with teacher forcing; chapter 9.
 
-    With ``run``, a folder, it saves every ``save_every`` steps, at the end and on Ctrl-C, and goes
-    on from there, to the same weights; the ``keep`` latest checkpoints and the best stay, each with
-    ``label``, by which the caller knows what else belongs to it. ``model`` ends on ``device``, in
+    With ``run``, a folder, it saves every ``save_every`` steps, at the end, and before Ctrl-C or
+    another error ends it, and goes on from there, to the same weights; the ``keep`` latest
+    checkpoints and the best stay, each with ``label``, by which the caller knows what else belongs
+    to it. ``model`` ends on ``device``, in
     training mode, after a whole step. See ``TrainingStep``.
 
     ``optimizer`` is any of ``torch.optim`` over parameters of ``model``, which need not be all, in
@@ -113,47 +115,48 @@ def fit(
         if measure or place or last or number % 10 == 0:
             _read_losses(step, history)
             bar.set_postfix(loss=f"{_mean(history.losses[-100:]):.3f}")
-        try:
-            if measure is not None:
-                with evaluating(step.module):
-                    value = float(measure(model))
-                _report(step, history, value, bar)
-                history.evaluations[number] = value
-        finally:  # an evaluation that fails loses nothing
-            if place is not None:
-                _save(step, history, place, keep, label)
-        if place is not None and world_size() > 1:
-            dist.barrier()  # no process goes on, and perhaps fails, before the first has saved
+        if measure is not None:
+            with evaluating(step.module):
+                value = float(measure(model))
+            _report(step, history, value, bar)
+            history.evaluations[number] = value
+        if place is not None:
+            _save(step, history, place, keep, label)
+            if world_size() > 1:
+                dist.barrier()  # no process goes on, and perhaps fails, before the first has saved
 
-    with _alone(run):
+    @contextlib.contextmanager
+    def saved_before_an_error() -> Iterator[None]:
+        try:
+            yield
+        except FloatingPointError:
+            raise
+        except BaseException:  # which other processes may have met elsewhere: no waiting
+            with uninterrupted():  # torchrun passes on the Ctrl-C that its processes had, too
+                if run is not None and step.whole:
+                    _read_losses(step, history)
+                    if len(history.losses) not in [0, *map(step_of, checkpoints(run))]:
+                        _save(step, history, run, keep, label)
+            raise
+
+    # of many processes the first is the one that writes
+    with only_writer(run) if run is not None and rank() == 0 else contextlib.nullcontext():
         with uninterrupted():  # Ctrl-C finds the weights as they were, or as they are resumed
             history = _resumed(step, run)
         done = len(history.losses)
         if done > n_steps:
             raise ValueError(f"n_steps must be at least the {done} done in {run}, got {n_steps}")
-        bar = tqdm(total=n_steps, initial=done, disable=not progress or rank() > 0, leave=False)
+        told, shown = Unfailing(sys.stderr), progress and rank() == 0
+        bar = tqdm(total=n_steps, initial=done, disable=not shown, leave=False, file=told)
         devices = [] if step.device.type == "cpu" else [step.device]
-        with bar, torch.random.fork_rng(devices, device_type=step.device.type):
-            try:
-                for number in range(done + 1, n_steps + 1):
-                    step(number)
-                    bar.update()
-                    after(number)
-            except KeyboardInterrupt:  # which other processes may have met elsewhere: no waiting
-                _read_losses(step, history)
-                done = len(history.losses)
-                if run is not None and done not in [0, *map(step_of, checkpoints(run))]:
-                    _save(step, history, run, keep, label)
-                raise
+        generators = torch.random.fork_rng(devices, device_type=step.device.type)
+        # saved twice: a signal that waited for a collective which failed interrupts the first
+        with bar, generators, saved_before_an_error(), saved_before_an_error():
+            for number in range(done + 1, n_steps + 1):
+                step(number)
+                bar.update()
+                after(number)
     return history
-
-
-def _alone(run: str | Path | None) -> contextlib.AbstractContextManager:
-    """No other training writes to ``run``; of many processes the first is the one that writes."""
-    if run is None or rank() > 0:
-        return contextlib.nullcontext()
-    Path(run).mkdir(parents=True, exist_ok=True)
-    return only_writer(run)
 
 
 def _resumed(step: TrainingStep, run: str | Path | None) -> History:
@@ -206,7 +209,7 @@ def _report(step: TrainingStep, history: History, value: float, bar: tqdm) -> No
         f"step {number}{epoch}: training loss {_mean(history.losses[since:]):.3f}, "
         f"evaluation {value:.4g}, learning rate {step.optimizer.param_groups[0]['lr']:.3g}, "
         f"{bar.format_dict['elapsed']:.0f} s",
-        file=sys.stderr,
+        file=bar.fp,
     )
 
 

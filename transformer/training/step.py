@@ -62,6 +62,7 @@ class TrainingStep:
     precision: Precision
     compiled: bool
     losses: list[Tensor] = field(default_factory=list, init=False)  # of each step, on the device
+    whole: bool = field(default=True, init=False)  # no update was begun that did not end
 
     def __post_init__(self) -> None:
         check_positive(accumulate=self.accumulate)
@@ -121,8 +122,10 @@ class TrainingStep:
             total += loss.detach()
         total = self._sum(total)
         with uninterrupted():  # Ctrl-C finds the weights and the losses of whole steps
+            self.whole = False
             self.update(learning_rate)
             self.losses.append(total)
+            self.whole = True
 
     def learning_rate(self, number: int) -> float | None:
         """That of step ``number`` by the schedule; ValueError for one that no step can use."""
