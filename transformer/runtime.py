@@ -101,7 +101,10 @@ class HasModes(Protocol):
 
 @contextmanager
 def evaluating(model: HasModes) -> Iterator[None]:
-    """Without dropout and without gradients; each module's mode is restored."""
+    """Without dropout and without gradients; each module's mode is restored.
+
+    For one thread at a time: a model that several threads decode with is in ``eval()`` before.
+    """
     modes = {module: module.training for module in model.modules()}
     model.eval()
     try:

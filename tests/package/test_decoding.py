@@ -1,7 +1,5 @@
 import itertools
 import math
-import threading
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -555,28 +553,6 @@ def test_a_cache_is_used_if_asked_for(search, use_cache):
     with pytest.raises(TypeError, match="not callable"):
         search(m, src, use_cache=use_cache, **IDS)
     assert getattr(m, name) is None
-
-
-@pytest.mark.usefixtures("unchecked")
-@pytest.mark.parametrize("search", [greedy_decode, beam_search])
-def test_threads_that_decode_together_leave_the_model_as_it_was(search):
-    m, src = model(), sources(B=4)
-    m.decoder.layers[1].eval()  # on purpose
-    before = {name: module.training for name, module in m.named_modules()}
-    expected = search(m, src, **IDS)
-    inside = threading.Barrier(3)
-    first_encode = m.encode
-
-    def encode(source):  # all three are inside before any goes on; they leave one by one
-        inside.wait()
-        return first_encode(source)
-
-    m.encode = encode
-    with ThreadPoolExecutor(3) as pool:
-        results = list(pool.map(lambda _: search(m, src, **IDS), range(3)))
-    assert {name: module.training for name, module in m.named_modules()} == before
-    for result in results:  # and dropout was off in all of them
-        assert_close(result, expected, rtol=0, atol=0)
 
 
 NEVER = -1e9
