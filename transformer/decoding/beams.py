@@ -67,7 +67,8 @@ class Beams:
         self.length = 0  # how many tokens each beam has, without the first one
         self.going = torch.arange(n, device=device)  # (n,), which sentences are not done
         self.n_ended = torch.zeros(n, dtype=torch.long, device=device)  # of each sentence
-        self.best_score = torch.full((n,), -math.inf, device=device)  # of what has ended
+        # of what has ended, the best score of each sentence
+        self.best_score = torch.full((n,), -math.inf, dtype=torch.float32, device=device)
         self.ended: list[Ended] = []  # at most one entry for each length
         # the table: what each beam has written, <bos> in front, and its log-probability
         self.tokens = limits.unwritten(n, K, limits.max_len + 1, pad_id=pad_id, device=device)

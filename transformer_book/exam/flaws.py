@@ -16,7 +16,7 @@ from transformer.embedding import Embedding
 from transformer.layers import FeedForward, LayerNorm, Residual
 from transformer.model import DecoderLayer, Encoder, EncoderLayer
 from transformer.multihead import MultiHeadAttention
-from transformer.positional import sinusoidal_encoding
+from transformer.positional import Start, sinusoidal_encoding
 from transformer_book.exam.weights import SIZES
 
 Change = Callable[[nn.Module], object]  # of the package's heads, layer or model
@@ -200,7 +200,7 @@ SOURCE, TARGET = slice(0, 1), slice(1, 2)
 def _embed(which: slice = ALL, *, rows: float = ROOT, positions: float = 1.0) -> Change:
     """Other factors of the rows, and of the positions, than √d_model and 1."""
 
-    def forward(embedding: Embedding, ids: Tensor) -> Tensor:
+    def forward(embedding: Embedding, ids: Tensor, start: Start = 0) -> Tensor:
         places = sinusoidal_encoding(ids.size(1), SIZES["d_model"])
         return rows * embedding.tokens(ids) + positions * places
 
