@@ -8,14 +8,17 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import chain, count, pairwise
+from statistics import correlation
 from xml.etree.ElementTree import Element, fromstring
 
 Place = tuple[float, float]
 SVG = "{http://www.w3.org/2000/svg}"
 PAIR = re.compile(r"(-?[\d.]+) (-?[\d.]+)")
 MOVED = re.compile(r"translate\((-?[\d.]+) (-?[\d.]+)\)")
+NUMBER = re.compile(r"-?[\d.]+")
 LETTER = re.compile(r"[^\W\d]")
 NEAR, NEAR_WORDS, ROUGHLY = 0.05, 0.1, 0.3  # parts of a panel
+ALIKE = 0.5  # how measured numbers have to go with the stored ones, at least
 QUARTERS = range(4)  # the course of a curve is the mean place of each
 
 
@@ -32,6 +35,11 @@ def changes(stored: str, now: str, *, measured: bool = False) -> list[str]:
         near = ROUGHLY if measured else NEAR_WORDS if "“" in what else NEAR
         if len(found[what]) != len(was[what]):
             told.append(f"{what}: {len(found[what])} now, {len(was[what])} stored")
+        if what.endswith(", numbers"):
+            then, here = ([x for ((x, _),) in each[what]] for each in (was, found))
+            if len(then) == len(here) > 2 and max(then) > min(then) and max(here) > min(here):
+                told += [f"{what}: others now"] * (correlation(then, here) < ALIKE)
+            continue
         for old, new in zip(was[what], found[what], strict=False):
             if any(abs(a - b) > near for a, b in zip(chain(*old), chain(*new), strict=True)):
                 told.append(f"{what}: now at {shown(new)}, stored at {shown(old)}")
@@ -41,7 +49,8 @@ def changes(stored: str, now: str, *, measured: bool = False) -> list[str]:
 def things(plot: Element, measured: bool) -> dict[str, list[list[Place]]]:
     """The courses of what is in each panel, such as a word in a colour, in the order of drawing.
 
-    Without numbers and the lines of the axes where they were measured.
+    Where they were measured, without the numbers and lines of the axes, and of the panel's own
+    numbers the values: they may differ, but have to rise and fall together.
     """
     found = defaultdict(list)
     paper, *panels = plot[1]
@@ -54,6 +63,8 @@ def things(plot: Element, measured: bool) -> dict[str, list[list[Place]]]:
             is_axis, order = part.find(f"{SVG}g/{SVG}g") is not None, count(1)
             for words, leaf, offset in leaves(part, (0, 0)):
                 if measured and not (LETTER.search(words) if words else not is_axis):
+                    if not is_axis and NUMBER.fullmatch(words):  # such as a heatmap's
+                        found[f"panel {n}, numbers"].append([(float(words), 0.0)])
                     continue
                 kind = f"“{words}”" if words else leaf.tag.removeprefix(SVG)
                 if is_axis and LETTER.search(words):  # its neighbours may be too near to tell

@@ -17,7 +17,9 @@ from tools.evening import STAGES as STAGE_FILES
 from tools.set_up import set_up_source
 from transformer import Transformer, TransformerConfig
 from transformer_book.evening import file_of
+from transformer_book.experiments import evening as stages
 from transformer_book.experiments.evening import LONGER, STAGES, evening
+from transformer_book.experiments.experiment import Plan
 from transformer_book.experiments.imports import imports_of_cell
 
 NOTEBOOK = nbformat.read(PAGE, as_version=4)
@@ -190,6 +192,20 @@ def test_cells_are_short_and_the_reader_has_three_turns():
     assert [each.id for each in turns] == ["positions", "self-attention", "encoder"]
     assert all(each.metadata.tags == ["hide-input"] for each in solutions)
     assert len(solutions) == 3
+
+
+def test_two_sentences_are_apart_where_their_translations_are_not_the_same(monkeypatch):
+    names = {
+        "test_pairs": [("one", "un"), ("two", "deux")],
+        "train": lambda new, **_: new(),
+        "translate": lambda known, sentences: [known.get(text) for text in sentences],
+        "loss_of": lambda _, pairs: torch.tensor(float(len(pairs))),
+    }
+    monkeypatch.setattr(stages, "names_of", lambda _: names)
+    for more, apart in (({}, 0.0), ({stages.MIRRORED[0]: "le chien"}, 1.0)):
+        known, plan = {"one": "un"} | more, Plan(0.1, 0, (1,), sweep=False)
+        ((_, found),) = stages.learn(STAGES["attention"], lambda known=known: known, plan)
+        assert found == {"right": 0.5, "loss": 2.0, "apart": apart}
 
 
 def test_the_table_is_what_five_seeds_gave():

@@ -14,9 +14,10 @@ from xml.etree import ElementTree
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
+import torch
 
 from tests.book.plots import changes
-from tools.chapters import NOTEBOOKS, ROOT, code_cells
+from tools.chapters import NOTEBOOKS, ROOT, SAYS, code_cells
 from transformer_book import figures
 from transformer_book.claims import Claim
 from transformer_book.drawings.plot import svg_of
@@ -70,6 +71,7 @@ DIFFERENT_EXACT = {"a number that is not measured": ("0.5 in 9 steps", "0.5 in 8
 def test_a_factor_is_stated_where_something_is_measured_and_compared(path):
     for cell in code_cells(nbformat.read(path, as_version=4)):
         says = cell.metadata
+        assert says.keys() <= SAYS, cell.id  # else make chapters would drop it
         assert says.get("within", 2) > 1, cell.id
         assert "measured" in says or "within" not in says, cell.id
         assert not ("measured" in says and "nbval-ignore-output" in says.get("tags", [])), cell.id
@@ -210,6 +212,20 @@ def test_a_plot_agrees_in_other_letters_and_a_measured_one_with_other_numbers(pl
     other = plot(curves=([1.2 * y for y in RISES], [y + 0.2 for y in FALLS]))
     assert changes(plot(), other, measured=True) == []
     assert changes(plot(), other)
+
+
+def test_numbers_in_a_measured_plot_rise_and_fall_as_the_stored_ones():
+    def heatmap(*numbers):
+        figures.use_style()
+        figure, axes = plt.subplots()
+        figures.heatmap(axes, torch.tensor([numbers]), digits=1)
+        svg = svg_of(figure)
+        plt.close(figure)
+        return svg
+
+    stored = heatmap(9.0, 1.0, 2.0, 0.0)
+    assert changes(stored, heatmap(7.0, 2.5, 2.0, 0.3), measured=True) == []
+    assert changes(stored, heatmap(1.0, 2.0, 0.0, 9.0), measured=True)
 
 
 def test_a_plot_that_differs_says_what_was_where(plot):

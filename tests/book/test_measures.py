@@ -28,7 +28,7 @@ from transformer_book.experiments.chapter_06 import aliases, leak
 from transformer_book.experiments.chapter_07.stacks import RATES, Rates
 from transformer_book.experiments.chapter_08 import start_and_step
 from transformer_book.experiments.chapter_14 import looks as looks_14
-from transformer_book.experiments.chapter_15 import parity, rewards
+from transformer_book.experiments.chapter_15 import experts, parity, rewards
 from transformer_book.experiments.experiment import Plan
 from transformer_book.experiments.running import run_one
 from transformer_book.experiments.translator.data import Corpus, corpus
@@ -352,6 +352,30 @@ def test_what_is_copied_with_looks_forbidden():
     }
     near = looks_14.one_again(cell, lambda text, closed=None: model(text))
     assert (near["near"], near["far"], near["moved"]) == (1, 1, 0)
+
+
+def test_an_idle_expert_has_under_a_fortieth_of_the_words(monkeypatch):
+    class Silent(nn.Module):
+        feed_forward = SimpleNamespace(counts=torch.tensor([381, 10, 9]))
+
+        def forward(self, pairs):
+            return torch.zeros(len(pairs), experts.ANSWERS)
+
+    monkeypatch.setattr(experts, "minimise", lambda *_, **__: None)
+    assert dict(experts.learn(Silent, reported(1)))[1]["idle"] == 1
+
+
+def test_how_many_beams_miss_the_likeliest_sentence(monkeypatch):
+    log_p, best = {4: -3.0, 32: -2.0}, iter([-2.0] * 15 + [-1.0] * 5)
+
+    def search(*_, beam_size, **__):
+        written = torch.ones(20, 3, dtype=torch.long)
+        return SimpleNamespace(best=lambda: (written, torch.full((20,), log_p[beam_size])))
+
+    monkeypatch.setattr(chapter_10, "search_beams", search)
+    monkeypatch.setattr(chapter_10, "likeliest", lambda *_: (next(best), [1, 5, 2]))
+    found = chapter_10.of_exact_search(None, SimpleNamespace(src=torch.ones(20, 4).long()))
+    assert list(found.values()) == [1, 0.25, 3, 2]  # missed by 4, by 32; tokens, of the likeliest
 
 
 def test_the_parity_that_is_read_is_that_of_its_own_steps():

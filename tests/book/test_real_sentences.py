@@ -1,6 +1,8 @@
 """Chapter 11's instruments: one search for every α, the bootstrap, and what is stored."""
 
+from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import nbformat
 import numpy as np
@@ -259,6 +261,19 @@ def test_the_rate_is_chosen_on_dev(ran, monkeypatch):
     assert one.runs[0].groups["from 18 words"] == 0  # there is none
     assert other.tried == {0.005: other.runs[0].dev_greedy.bleu}
     assert set(one.made) >= {"python", "torch", "sacrebleu", "device", "date", "commit"}
+
+
+def test_groups_begin_and_end_at_the_lengths_that_are_told():
+    bench = object.__new__(experiment.Bench)
+    never = dict.fromkeys(("is_short", "is_loop"), lambda *_: False)
+    bench.names, bench.seen = SimpleNamespace(words=str.split, **never), Counter(a=21, b=20)
+    inside = ["a " * 8, "a " * 8 + "z", "a " * 13, "z " * 13, "a " * 18]
+    others = ["b " * 9, "a " * 14, "z " * 14, "a " * 17]
+    bench.german = bench.english = {"test": inside + others}
+    found = bench._faults(inside + ["wrong"] * len(others))
+    groups = {name: score for name, score in found.items() if name.startswith("bleu ")}
+    assert groups == pytest.approx(dict.fromkeys(groups, 100))
+    assert len(groups) == 4
 
 
 def test_the_sweep_does_not_meet_the_test(ran):

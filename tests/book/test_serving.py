@@ -258,6 +258,18 @@ def test_tables_are_made_again_from_the_costs_that_are_stored(server):
             assert spread == pytest.approx(figures_of[what], rel=0.02), (name, what)
 
 
+def test_a_shared_beginning_is_asked_at_a_load_that_is_busy_without(server, monkeypatch):
+    asked, top = [], {"Pages": 2.0, "SharedPages": 5.0}
+
+    def spread(bench, seeds, run, kind, rate):
+        asked.append((kind, rate))
+        return {"readers_per_s": [top[kind]]}
+
+    monkeypatch.setattr(Bench, "spread", spread)
+    Bench(server, served()["costs"], small=True).prefix()
+    assert asked[2:] == [("Pages", 0.8 * 2.0), ("SharedPages", 0.8 * 2.0)]
+
+
 def test_drafts_are_timed_against_none_on_text_that_nobody_has_learnt(
     server, unchecked, monkeypatch
 ):
@@ -301,6 +313,19 @@ def test_the_questions_that_choose_a_rate_are_not_those_that_are_reported(unchec
         list(thinking.learn_texts(dict, plan, width=32, share=0.2))
         list(thinking.learn_rewards(dict, plan, width=32))
     assert asked == [True, True, False, False]
+
+
+def test_what_many_answers_to_two_questions_are_by_hand(unchecked, monkeypatch):
+    parts = [("1100", "1000"), ("0011", "0110"), ("1110", "0001"), ("1000", "0000")]
+    right, wrong, stepped, sound = (
+        torch.tensor([[c == "1" for c in row] for row in part]) for part in parts
+    )
+    some = Tries(right, wrong, stepped, sound, words=torch.arange(8).view(2, 4))
+    monkeypatch.setattr(thinking, "tries", lambda *_, **__: some)
+    found = thinking.asked_often(None, 32, tuning=True, fast=True)
+    told = {"once": 0.375, "with steps": 0.5, "words": 3.5, "misled": 0.5}
+    told |= {"steps right": 0.5, "at once right": 0.25, "vote 2": 0.375, "vote 4": 0.25}
+    assert found == found | told
 
 
 def test_answers_are_chosen_as_each_way_says(unchecked):

@@ -68,6 +68,11 @@ def test_make_test_collects_every_cell_of_every_notebook():
     assert Counter(re.findall(r"^chapters/(\S+)::Cell \d+$", said, re.M)) == cells
 
 
+def test_not_every_reason_to_skip_is_allowed(pytestconfig):
+    conftest = pytestconfig.pluginmanager.get_plugin(str(ROOT / "conftest.py"))
+    assert not conftest.MAY_LACK.search("it is slow")
+
+
 def test_the_gate_has_all_its_parts():
     gate = (ROOT / ".ci/run").read_text(encoding="utf-8")
     parts = re.findall(r"^(?:make|\.venv/bin/python -m) [^#\n]*[^#\s]", gate, re.M)

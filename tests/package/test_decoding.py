@@ -685,7 +685,8 @@ def test_where_exhaustive_search_wins_over_stopping_early_beams_go_on(K, max_len
 
 def test_one_search_serves_every_penalty():
     m, src = model(sharpness=1.0), sources()
-    beams = search_beams(m, src, Limits(**IDS), beam_size=4, early_stopping=True)
+    how = {"beam_size": 4, "early_stopping": True, "length_penalty": 20.0}  # steers nothing
+    beams = search_beams(m, src, Limits(**IDS), **how)
     for alpha in (-2.0, 0.0, 0.6, 5.0):
         tokens, log_p = beam_search(m, src, length_penalty=alpha, early_stopping=True, **IDS)
         best, best_log_p = beams.best(alpha)

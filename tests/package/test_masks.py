@@ -124,3 +124,13 @@ def test_a_note_ends_where_the_mask_is_changed(mode):
             assert note_of(mask) == "causal"
             change(mask)
             assert note_of(mask) is None
+
+
+def test_a_copy_has_no_note_though_it_has_been_changed_as_often():
+    mask = causal_mask(3)
+    for _ in range(5):
+        mask &= True
+    copied = copy.deepcopy(noted(mask, "causal"))
+    while copied._version < mask._version:
+        copied.fill_(False)
+    assert note_of(copied) is None

@@ -103,10 +103,11 @@ def test_bleu_is_quiet_about_tokenized_text(caplog):
     ],
 )
 def test_bleu_warns_of_text_that_it_takes_for_one_word(text, warned, caplog):
-    bleu(hypotheses=[text], references=[text])
-    said = "BLEU finds no words in text without spaces by '13a'; tokenize as 'zh' or 'char'"
-    assert caplog.messages == [said] * warned
-    caplog.clear()
+    for name in ("13a", "intl"):
+        bleu(hypotheses=[text], references=[text], tokenize=name)
+        said = f"BLEU finds no words in text without spaces by {name!r}; tokenize as 'zh' or 'char'"
+        assert caplog.messages == [said] * warned
+        caplog.clear()
     bleu(hypotheses=[text], references=[text], tokenize="char")
     assert not caplog.messages
 

@@ -239,8 +239,8 @@ def test_weights_that_the_optimizer_does_not_move_count_for_no_clipping():
     assert norms == pytest.approx([1e-4] * 3, rel=1e-3)
 
 
-def strange():
-    return torch.optim.Adam([torch.nn.Parameter(torch.zeros(1))])
+def strange(*known):
+    return torch.optim.Adam([*known, torch.nn.Parameter(torch.zeros(1))])
 
 
 @pytest.mark.usefixtures("unchecked")
@@ -249,6 +249,7 @@ def strange():
     [
         (lambda m: None, "schedule must be given to the paper's Adam, optimizer=None, got None"),
         (lambda m: strange(), "optimizer must move parameters of the model alone, .* in Adam"),
+        (lambda m: strange(*m.parameters()), "optimizer must move parameters of the model alone"),
         (lambda m: torch.optim.LBFGS(m.parameters()), "optimizer must .* got LBFGS: wants a clos"),
         (lambda m: torch.optim.SparseAdam(m.parameters()), "dense gradients, got SparseAdam"),
         (lambda m: torch.optim.SGD, "optimizer must be made of torch.optim or None, got <class"),

@@ -171,6 +171,16 @@ def test_it_can_be_read_and_touched(opened, name):
     assert all(n == 1 and text for n, text in sliders)
 
 
+def test_the_word_that_is_drawn_stands_in_the_row_of_what_is_drawn(opened):
+    page = opened("sampling")
+    page.get_by_role("slider", name="how many words are drawn").press("Home")  # one
+    name, share = (
+        page.locator("svg text").get_by_text(text, exact=True).bounding_box()["y"]
+        for text in ("drawn, %", "100.0")
+    )
+    assert name == pytest.approx(share, abs=8)
+
+
 WALK = f"""slider => {{
     const misplaced = {MISPLACED};
     const drawing = document.querySelector('svg');

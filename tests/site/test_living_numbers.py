@@ -314,6 +314,13 @@ def test_beams_write_what_the_packages_write(call, unchecked):
             assert found["words"] == model.say(tokens[0].tolist())
 
 
+def test_a_search_goes_on_where_a_longer_sentence_could_still_be_better(call):
+    first = {"<eos>": 0.5, "a": 0.3, "b": 0.2}  # at two tokens "a" is no better than the empty one
+    follows = {"<bos>": first, "a": {"c": 1.0}, "c": {"d": 1.0}}
+    (found,) = call("beam_search.js", "search", [(follows, 2, 2.0)])
+    assert found["words"] == "a c d"
+
+
 def test_what_beams_keep_and_drop_is_what_the_chapter_draws(call):
     follows = call("beam_search.js", "tableWith", [("seven", 0.25)])[0]
     leaves = {(a, b): p * q for a, p in follows["<bos>"].items() for b, q in follows[a].items()}
