@@ -234,12 +234,6 @@ def uncached(m, src, **options):
     return greedy_decode(m, src, use_cache=False, **options)
 
 
-def test_dropout_is_off():
-    m, src = model(), sources()
-    first = greedy_decode(m, src, **IDS)
-    assert all(torch.equal(greedy_decode(m, src, **IDS), first) for _ in range(5))
-
-
 def test_sampling_draws_from_the_softmax_of_the_logits_over_the_temperature():
     m = model(sharpness=1.5)
     src = sources(B=1).repeat(20_000, 1)
@@ -332,12 +326,6 @@ def test_a_source_of_padding_alone_and_of_length_one():
         assert len(rows(greedy_decode(m, src, **IDS))) == len(src)
         _, scores = beam_search(m, src, **IDS)
         assert scores.isfinite().all()
-
-
-def test_a_beam_wider_than_the_vocabulary():
-    tokens, scores = beam_search(model(), sources(), beam_size=3 * V, **IDS)
-    assert scores.isfinite().all()
-    assert len(rows(tokens)) == 12
 
 
 @pytest.mark.parametrize("search", [greedy_decode, beam_search, sample])

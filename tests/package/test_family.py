@@ -8,7 +8,6 @@ from torch import nn
 from torch.testing import assert_close
 
 from tests.package.test_model import shaken
-from transformer.cache import KeyValueCache
 from transformer.family import DecoderOnly, EncoderOnly, FamilyConfig
 from transformer.family.encoder_only import Pooler
 from transformer.family.masking import MaskedBatch, mask_words
@@ -21,7 +20,6 @@ from transformer.layers import (
     Residual,
     RMSNorm,
 )
-from transformer.masks import causal_mask
 from transformer.multihead import MultiHeadAttention
 from transformer.positional import RotaryPositions
 from transformer.training import evaluate_loss, fit, warmup_schedule
@@ -84,32 +82,6 @@ def tanh_phi(z):
 
 
 ACTIVATIONS_BY_HAND = {"relu": lambda z: z.clamp(min=0), "gelu": phi, "gelu_tanh": tanh_phi}
-
-
-@pytest.mark.parametrize("n_key_heads", [1, 2, 3, 6])
-def test_grouped_keys_are_those_of_all_heads_repeated(n_key_heads):
-    ours, whole = MultiHeadAttention(D, H, n_key_heads=n_key_heads), MultiHeadAttention(D, H)
-    shaken(ours)
-    whole.to(torch.float64).load_state_dict(ours.state_dict() | repeated(ours, H // n_key_heads))
-    x, y = numbers(2, 5, D), numbers(2, 7, D, seed=2)
-    assert_close(ours(x, y, y), whole(x, y, y))
-    assert_close(ours(x, x, x, causal_mask(5)), whole(x, x, x, causal_mask(5)))
-    cache = KeyValueCache(5)
-    steps = [ours(x[:, t : t + 1], x[:, t : t + 1], x[:, t : t + 1], cache=cache) for t in range(5)]
-    assert_close(torch.cat(steps, dim=1), ours(x, x, x, causal_mask(5)))
-    assert cache.keys.shape == (2, n_key_heads, 5, D // H)
-
-
-def repeated(ours, times):
-    """Its W_k and W_v with each head's rows as many times, one after the other."""
-    return {
-        f"{name}.{kind}": getattr(getattr(ours, name), kind)
-        .unflatten(0, (-1, ours.d_k))
-        .repeat_interleave(times, dim=0)
-        .flatten(0, 1)
-        for name in ("W_k", "W_v")
-        for kind in ("weight", "bias")
-    }
 
 
 @pytest.mark.parametrize("theta", [10_000.0, 50.0])

@@ -208,18 +208,6 @@ torch.testing.assert_close(exported(src, tgt)[tgt != 0], model(src, tgt)[tgt != 
 """
 
 
-@NORMS
-@POSITIONS
-def test_order_and_company_in_the_batch_change_nothing(position, norm):
-    model = shaken(Transformer(config(position=position, norm=norm)), torch.float32)
-    logits = model(SRC, TGT)
-    order = torch.tensor([2, 0, 1])
-    assert_close(model(SRC[order], TGT[order]), logits[order], rtol=0, atol=1e-5)
-    for b in range(B):
-        alone = model(SRC[b : b + 1], TGT[b : b + 1])
-        assert_close(alone, logits[b : b + 1], rtol=0, atol=1e-5)
-
-
 def test_order_is_seen_only_with_positions():
     back = torch.arange(S - 1, -1, -1)
     words = SRC[[0, 2]]
@@ -431,23 +419,6 @@ def test_each_choice_changes_what_it_names_and_no_more(name, norm):
     choice, saved = VARIANTS[name]
     extra = 2 * D if (name, norm) == ("norm_kind", "pre") else 0  # two last norms
     assert count(config(norm=norm)) - count(config(norm=norm, **{name: choice})) == saved + extra
-
-
-@NORMS
-@pytest.mark.parametrize("position", ["sinusoidal", "rotary"])
-@pytest.mark.parametrize("n_key_heads", [1, 2])
-def test_grouped_keys_are_those_of_all_heads_repeated(n_key_heads, position, norm):
-    options = {"position": position, "norm": norm}
-    grouped = shaken(Transformer(config(n_key_heads=n_key_heads, **options)))
-    whole = Transformer(config(**options)).double()
-    weights = grouped.state_dict()
-    for name, x in weights.items():
-        if "W_k" in name or "W_v" in name:
-            assert len(x) == n_key_heads * D // 4
-            heads = x.unflatten(0, (n_key_heads, -1))
-            weights[name] = heads.repeat_interleave(4 // n_key_heads, dim=0).flatten(0, 1)
-    whole.load_state_dict(weights)
-    assert_close(grouped(SRC, TGT), whole(SRC, TGT), rtol=0, atol=1e-11)
 
 
 @NORMS
