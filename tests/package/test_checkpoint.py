@@ -386,8 +386,6 @@ def test_a_checkpoint_that_fit_did_not_save_is_not_gone_on_from(tmp_path):
     ("sizes", "message"),
     [
         ({"d_model": 2**60}, "holds no Transformer: .* parameters"),
-        ({"n_encoder_layers": 10**9}, "holds no Transformer: n_encoder_layers"),
-        ({"max_len": 10**12}, "holds no Transformer: max_len must be at most"),
         ({"d_model": 2**16, "d_ff": 2**16}, "is of another model: .*, not"),
     ],
 )

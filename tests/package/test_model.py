@@ -324,17 +324,6 @@ def test_no_nan_for_empty_sources_single_tokens_and_full_padding(norm, position)
         assert all(g.isfinite().all() for g in grads.values())
 
 
-def test_an_empty_source_is_as_if_there_were_no_cross_attention():
-    model = shaken(Transformer(config()))
-    empty = torch.zeros_like(SRC)
-    expected = model(empty, TGT)
-    for layer in model.decoder.layers:
-        layer.cross_attention.forward = lambda q, *_, layer=layer, **__: (
-            layer.cross_attention.W_o.bias.expand_as(q)
-        )
-    assert_close(model(SRC, TGT), expected, rtol=0, atol=1e-12)
-
-
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @NORMS
 def test_no_nan_in_half_precision_with_scores_of_60_000(norm, dtype):
