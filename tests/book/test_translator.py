@@ -217,9 +217,9 @@ def test_written_sentences_are_french():
 
 def test_a_word_that_the_grammar_does_not_have_is_named():
     with pytest.raises(ValueError, match="of the grammar's words, got 'unicorn'"):
-        write(Phrasebook([]), ["the cat sleeps", "the black unicorn sleeps"])
+        write(Counts(), ["the cat sleeps", "the black unicorn sleeps"])
     with pytest.raises(ValueError, match="sentences must be a list of sentences, got the str"):
-        write(Phrasebook([]), "the cat sleeps")
+        write(Counts(), "the cat sleeps")
 
 
 # What is stored
