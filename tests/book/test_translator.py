@@ -147,6 +147,19 @@ def test_the_rate_rises_for_50_steps_and_falls_straight_to_zero(monkeypatch):
     assert falls[0] < 0
 
 
+def test_training_lowers_the_loss_and_repeats_with_its_seed():
+    def losses(seed):
+        torch.manual_seed(0)
+        model = Counts()
+        return train_translator(model, lr=0.1, seed=seed, n_steps=60)
+
+    first = losses(0)
+    assert len(first) == 60
+    assert first[-1] < first[0] - 1
+    assert losses(0) == first
+    assert losses(1) != first
+
+
 def test_a_step_takes_32_sentences_whose_padding_has_no_loss(monkeypatch):
     monkeypatch.setattr(learning, "minimise", lambda loss_of, *_, **__: [loss_of(0).item()])
 
