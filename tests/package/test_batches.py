@@ -43,12 +43,6 @@ def test_pad_fills_up_at_the_end():
     assert pad([[]]).dtype == torch.int64
 
 
-def test_a_batch_holds_sources_and_targets():
-    batch = make_batch([([5, 2], [1, 5, 6, 2]), ([5, 6, 2], [1, 7, 2])])
-    assert batch.src.tolist() == [[5, 2, 0], [5, 6, 2]]
-    assert batch.tgt.tolist() == [[1, 5, 6, 2], [1, 7, 2, 0]]
-
-
 def test_a_batch_says_what_goes_in_and_what_is_to_be_predicted():
     batch = make_batch([([5, 2], [1, 5, 6, 2]), ([5, 6, 2], [1, 7, 2])])
     src, tgt = batch.inputs

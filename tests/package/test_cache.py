@@ -19,7 +19,6 @@ from transformer.cache import (
 from transformer.config import TransformerConfig
 from transformer.masks import causal_mask, note_of, noted, padding_mask
 from transformer.model import DecoderLayer, EncoderLayer
-from transformer.multihead import record_attention
 
 PIECES = pytest.mark.parametrize("pieces", [(1,) * S, (3, 1, 3), (S,)], ids=str)
 
@@ -35,24 +34,6 @@ def by_pieces(attend, x, pieces, cache):
 
 @POSITIONED
 @PIECES
-def test_new_positions_see_all_that_came_before(make, pieces):
-    attend, cache = module(positions=make()), KeyValueCache(S)
-    (x,) = vectors(S)
-    whole = attend(x, x, x, causal_mask(S))
-    assert_close(by_pieces(attend, x, pieces, cache), whole, rtol=0, atol=1e-12)
-    assert cache.length == S
-
-
-@POSITIONED
-def test_one_position_at_a_time_needs_no_mask(make):
-    attend, cache = module(positions=make()), KeyValueCache(S)
-    (x,) = vectors(S)
-    rows = [attend(y, y, y, cache=cache) for y in x.split(1, dim=1)]
-    assert_close(torch.cat(rows, dim=1), attend(x, x, x, causal_mask(S)), rtol=0, atol=1e-12)
-
-
-@POSITIONED
-@PIECES
 def test_room_that_is_not_used_yet_is_never_read(make, pieces):
     attend, cache = module(positions=make()), KeyValueCache(S + 3)
     (x,) = vectors(S)
@@ -64,31 +45,6 @@ def test_room_that_is_not_used_yet_is_never_read(make, pieces):
         by_pieces(attend, x, pieces, cache), attend(x, x, x, causal_mask(S)), rtol=0, atol=1e-12
     )
     assert cache.keys[:, :, S:].isnan().all()
-
-
-@PIECES
-def test_a_cache_holds_what_was_projected_in_order(pieces):
-    attend, cache = module(), KeyValueCache(S)
-    x, y = vectors(S, S)
-    parts = zip(x.split(list(pieces), dim=1), y.split(list(pieces), dim=1), strict=True)
-    for part in parts:
-        held = cache.update(*attend.project(*part))
-    assert_close(held, attend.project(x, y), rtol=0, atol=1e-12)
-
-
-@POSITIONED
-def test_selected_rows_go_on_as_they_would_have(make):
-    attend, cache = module(positions=make()), KeyValueCache(S)
-    (x,) = vectors(S)
-    rows = torch.tensor([2, 0, 2, 1])
-    for y in x[:, :4].split(1, dim=1):
-        attend(y, y, y, cache=cache)
-    cache.select(rows)
-    assert cache.length == 4
-    on = x[rows]
-    found = [attend(y, y, y, cache=cache) for y in on[:, 4:].split(1, dim=1)]
-    whole = attend(on, on, on, causal_mask(S))
-    assert_close(torch.cat(found, dim=1), whole[:, 4:], rtol=0, atol=1e-12)
 
 
 def test_a_cache_refuses_more_than_it_has_room_for():
@@ -128,19 +84,6 @@ def test_a_cache_with_a_window_keeps_what_the_next_position_sees_and_no_more(mak
     assert_close(torch.cat(rows, dim=1), whole, rtol=0, atol=1e-12)
 
 
-@POSITIONED
-@WINDOWS
-def test_in_a_window_one_position_at_a_time_needs_no_mask(make, window):
-    attend, cache = module(positions=make()), WindowCache(S, window)
-    (x,) = vectors(S)
-    rows = torch.tensor([2, 0, 2])
-    found = [attend(y, y, y, cache=cache)[rows] for y in x[:, :4].split(1, dim=1)]
-    cache.select(rows)
-    found += [attend(y, y, y, cache=cache) for y in x[rows, 4:].split(1, dim=1)]
-    seen = causal_mask(S) & ~causal_mask(S).tril(-window)
-    assert_close(torch.cat(found, dim=1), attend(x, x, x, seen)[rows], rtol=0, atol=1e-12)
-
-
 def test_a_cache_with_a_window_is_for_texts_of_a_length_too():
     attend, cache = module(), WindowCache(4, 2)
     (x,) = vectors(S)
@@ -174,29 +117,6 @@ def test_in_windows_rows_that_joined_end_on_the_right(window):
     assert len(joined.keys) == 0
 
 
-def test_a_memory_is_projected_once():
-    attend, cache, calls = module(), MemoryCache(), []
-    for linear in (attend.W_k, attend.W_v):
-        linear.register_forward_hook(lambda _, inputs, __: calls.append(inputs[0].shape))
-    query, memory = vectors(T, S)
-    mask = padding_mask(source())
-    whole = attend(query, memory, memory, mask)
-    calls.clear()
-    rows = [attend(y, memory, memory, mask, cache=cache) for y in query.split(1, dim=1)]
-    assert_close(torch.cat(rows, dim=1), whole, rtol=0, atol=1e-12)
-    assert calls == [(B, S, D)] * 2
-
-
-def test_rows_of_a_memory_cache_can_be_selected():
-    attend, cache = module(), MemoryCache()
-    query, memory = vectors(T, S)
-    mask, rows = padding_mask(source()), torch.tensor([1, 1, 0, 2])
-    attend(query, memory, memory, mask, cache=cache)
-    cache.select(rows)
-    found = attend(query[rows], memory[rows], memory[rows], mask[rows], cache=cache)
-    assert_close(found, attend(query, memory, memory, mask)[rows], rtol=0, atol=1e-12)
-
-
 def test_selecting_from_what_is_still_empty_does_nothing():
     rows = torch.tensor([0, 0])
     for cache in (KeyValueCache(3), WindowCache(3, 2), MemoryCache()):
@@ -205,21 +125,6 @@ def test_selecting_from_what_is_still_empty_does_nothing():
     layer = LayerCache(3)
     layer.select(rows, sources=rows)
     assert layer.length == 0
-
-
-@POSITIONED
-def test_what_is_recorded_in_a_step_is_a_row_of_the_whole(make):
-    attend, cache = module(positions=make()), KeyValueCache(S)
-    (x,) = vectors(S)
-    with record_attention(attend) as maps:
-        attend(x, x, x, causal_mask(S))
-        whole = maps[""]
-        for t, y in enumerate(x.split(1, dim=1)):
-            attend(y, y, y, cache=cache)
-            row = whole[:, :, t : t + 1]
-            assert maps[""].shape == (B, H, 1, t + 1)
-            assert_close(maps[""], row[..., : t + 1], rtol=0, atol=1e-12)
-            assert not row[..., t + 1 :].any()
 
 
 def test_who_takes_a_cache_says_so():
@@ -250,40 +155,6 @@ def test_a_memory_selects_vectors_and_mask_together():
     assert Memory(vectors_).select(rows).mask is None
     full = noted(torch.ones_like(mask), "full")
     assert note_of(Memory(vectors_, full).select(rows).mask) == "full"
-
-
-def test_a_state_selects_its_memory_and_every_cache():
-    attend = [module(seed=seed) for seed in range(4)]
-    x, memory = vectors(S, T)
-    rows = torch.tensor([2, 2, 0])
-    state = DecodingState(Memory(memory, padding_mask(source(T))), [LayerCache(S) for _ in "ab"])
-    for i, cache in enumerate(state.caches):
-        attend[i](x, x, x, causal_mask(S), cache=cache.self_attention)
-        attend[2 + i](x, memory, memory, cache=cache.cross_attention)
-    assert state.length == S
-    before = [
-        [
-            x.clone()
-            for x in (c.self_attention.keys, c.self_attention.values, *c.cross_attention.kept)
-        ]
-        for c in state.caches
-    ]
-    state.select(rows)
-    assert torch.equal(state.memory.vectors, memory[rows])
-    assert torch.equal(state.memory.mask, padding_mask(source(T))[rows])
-    for cache, old in zip(state.caches, before, strict=True):
-        own, other = cache.self_attention, cache.cross_attention
-        for now, was in zip((own.keys, own.values, *other.kept), old, strict=True):
-            assert torch.equal(now, was[rows])
-
-
-def test_a_state_without_a_memory_has_caches_alone():
-    attend, state = module(), Caches([KeyValueCache(3)])
-    (x,) = vectors(1)
-    attend(x, x, x, cache=state.caches[0])
-    state.select(torch.tensor([1]))
-    assert state.length == 1
-    assert state.caches[0].keys.size(0) == 1
 
 
 def filled(n_layers=2):

@@ -182,15 +182,6 @@ def test_tables_that_are_shared_stay_shared(trained):
     assert len(names) == len(list(m.named_parameters()))
 
 
-def test_a_shared_table_assigned_once_for_each_of_its_names_comes_apart():
-    m = model()
-    saved = {name: numbers.clone() for name, numbers in m.state_dict().items()}
-    before = sum(p.numel() for p in m.parameters())
-    m.load_state_dict(saved, assign=True)
-    assert sum(p.numel() for p in m.parameters()) == before + 2 * m.output.weight.numel()
-    assert torch.equal(m.output.weight, m.src_embedding.tokens.weight)  # at first
-
-
 def test_keeps_the_latest_and_leaves_other_files_alone(tmp_path):
     run = tmp_path / "run"
     (run / "step-best").mkdir(parents=True)
@@ -386,8 +377,6 @@ def test_a_checkpoint_that_fit_did_not_save_is_not_gone_on_from(tmp_path):
     ("sizes", "message"),
     [
         ({"d_model": 2**60}, "holds no Transformer: .* parameters"),
-        ({"n_encoder_layers": 10**9}, "holds no Transformer: n_encoder_layers"),
-        ({"max_len": 10**12}, "holds no Transformer: max_len must be at most"),
         ({"d_model": 2**16, "d_ff": 2**16}, "is of another model: .*, not"),
     ],
 )

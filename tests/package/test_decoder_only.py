@@ -115,21 +115,6 @@ def test_without_any_prompt_it_begins_with_the_first_token(kind):
     assert torch.equal(cached, whole)
 
 
-def test_keys_of_a_group_are_kept_once():
-    for kind, n_key_heads in (("modern", 2), ("gpt2", 4)):
-        state = model(kind).start_decoding(prompts(), max_len=3)
-        assert {tuple(cache.keys.shape) for cache in state.caches} == {(4, n_key_heads, 8, 4)}
-
-
-def test_a_state_keeps_the_texts_that_go_on():
-    made, rows = model("gpt2"), torch.tensor([2, 0, 2])
-    state, alone = (made.start_decoding(p, max_len=3) for p in (prompts(), prompts()[rows]))
-    state.select(rows)
-    for y in (torch.tensor([3, 4, 5]), torch.tensor([6, 7, 8])):
-        assert_close(made.decode_next(y, state), made.decode_next(y, alone))
-    assert isinstance(state, Selectable)
-
-
 def test_has_what_training_and_decoding_ask_for():
     made = model("modern")
     assert isinstance(made, Decodable)

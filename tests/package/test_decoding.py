@@ -171,27 +171,6 @@ def test_a_beam_of_one_is_greedy(position, norm, seed):
     assert torch.equal(tokens, greedy_decode(m, src, **IDS))
 
 
-@SEEDS
-def test_the_log_probability_is_the_models_own(seed):
-    m, src = model(seed), sources(seed)
-    tokens, scores = beam_search(m, src, **IDS)
-    m.eval()
-    for s, row, score in zip(src, rows(tokens), scores.tolist(), strict=True):
-        expected = sum(log_p(m, s, [1, *row[:t]])[row[t]] for t in range(len(row)))
-        assert score == pytest.approx(expected, abs=1e-5)
-
-
-@pytest.mark.parametrize("search", [greedy_decode, lambda *a, **k: beam_search(*a, **k)[0]])
-def test_company_in_the_batch_changes_nothing(search):
-    m, src = model(), sources()
-    together = rows(search(m, src, **IDS))
-    assert together == [rows(search(m, s[None], **IDS))[0] for s in src]
-    order = torch.randperm(len(src), generator=torch.Generator().manual_seed(0))
-    assert rows(search(m, src[order], **IDS)) == [together[i] for i in order]
-    wide = torch.cat([src, torch.zeros_like(src)], dim=1)
-    assert rows(search(m, wide, **IDS)) == together
-
-
 def test_a_higher_penalty_never_gives_a_shorter_sentence_of_the_two():
     # what a search could set aside does not depend on the penalty; which of them it returns does
     lengths = {}
@@ -232,12 +211,6 @@ def test_narrow_ids_and_wide_ids_give_the_same():
 
 def uncached(m, src, **options):
     return greedy_decode(m, src, use_cache=False, **options)
-
-
-def test_dropout_is_off():
-    m, src = model(), sources()
-    first = greedy_decode(m, src, **IDS)
-    assert all(torch.equal(greedy_decode(m, src, **IDS), first) for _ in range(5))
 
 
 def test_sampling_draws_from_the_softmax_of_the_logits_over_the_temperature():
@@ -332,12 +305,6 @@ def test_a_source_of_padding_alone_and_of_length_one():
         assert len(rows(greedy_decode(m, src, **IDS))) == len(src)
         _, scores = beam_search(m, src, **IDS)
         assert scores.isfinite().all()
-
-
-def test_a_beam_wider_than_the_vocabulary():
-    tokens, scores = beam_search(model(), sources(), beam_size=3 * V, **IDS)
-    assert scores.isfinite().all()
-    assert len(rows(tokens)) == 12
 
 
 @pytest.mark.parametrize("search", [greedy_decode, beam_search, sample])

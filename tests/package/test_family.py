@@ -8,9 +8,7 @@ from torch import nn
 from torch.testing import assert_close
 
 from tests.package.test_model import shaken
-from transformer.cache import KeyValueCache
 from transformer.family import DecoderOnly, EncoderOnly, FamilyConfig
-from transformer.family.encoder_only import Pooler
 from transformer.family.masking import MaskedBatch, mask_words
 from transformer.layers import (
     FEED_FORWARDS,
@@ -21,7 +19,6 @@ from transformer.layers import (
     Residual,
     RMSNorm,
 )
-from transformer.masks import causal_mask
 from transformer.multihead import MultiHeadAttention
 from transformer.positional import RotaryPositions
 from transformer.training import evaluate_loss, fit, warmup_schedule
@@ -84,47 +81,6 @@ def tanh_phi(z):
 
 
 ACTIVATIONS_BY_HAND = {"relu": lambda z: z.clamp(min=0), "gelu": phi, "gelu_tanh": tanh_phi}
-
-
-@pytest.mark.parametrize("n_key_heads", [1, 2, 3, 6])
-def test_grouped_keys_are_those_of_all_heads_repeated(n_key_heads):
-    ours, whole = MultiHeadAttention(D, H, n_key_heads=n_key_heads), MultiHeadAttention(D, H)
-    shaken(ours)
-    whole.to(torch.float64).load_state_dict(ours.state_dict() | repeated(ours, H // n_key_heads))
-    x, y = numbers(2, 5, D), numbers(2, 7, D, seed=2)
-    assert_close(ours(x, y, y), whole(x, y, y))
-    assert_close(ours(x, x, x, causal_mask(5)), whole(x, x, x, causal_mask(5)))
-    cache = KeyValueCache(5)
-    steps = [ours(x[:, t : t + 1], x[:, t : t + 1], x[:, t : t + 1], cache=cache) for t in range(5)]
-    assert_close(torch.cat(steps, dim=1), ours(x, x, x, causal_mask(5)))
-    assert cache.keys.shape == (2, n_key_heads, 5, D // H)
-
-
-def repeated(ours, times):
-    """Its W_k and W_v with each head's rows as many times, one after the other."""
-    return {
-        f"{name}.{kind}": getattr(getattr(ours, name), kind)
-        .unflatten(0, (-1, ours.d_k))
-        .repeat_interleave(times, dim=0)
-        .flatten(0, 1)
-        for name in ("W_k", "W_v")
-        for kind in ("weight", "bias")
-    }
-
-
-@pytest.mark.parametrize("theta", [10_000.0, 50.0])
-def test_rotation_with_another_base(theta):
-    x, positions = numbers(2, 3, 5, 8), RotaryPositions(9, 8, theta=theta)
-    turned = torch.view_as_complex(positions.turn(x, start=2).unflatten(-1, (4, 2)).contiguous())
-    angle = torch.arange(2, 7)[:, None] * theta ** -(torch.arange(4) / 4).double()
-    wanted = torch.view_as_complex(x.unflatten(-1, (4, 2)).contiguous()) * (1j * angle).exp()
-    assert_close(turned, wanted, rtol=0, atol=1e-6)
-    same = torch.allclose(RotaryPositions(9, 8).turn(x), positions.turn(x), atol=1e-6)
-    assert same is (theta == 10_000)
-    wide = SIZES | {"n_heads": 1}  # one pair of numbers turns alike with any base
-    model = DecoderOnly(FamilyConfig.modern(23, **wide, n_key_heads=1, rope_theta=theta))
-    wanted = RotaryPositions(16, SIZES["d_model"], theta=theta).cos
-    assert_close(model.blocks[1].self_attention.positions.cos, wanted)
 
 
 @pytest.mark.parametrize(
@@ -311,23 +267,6 @@ def test_a_sandwich_has_a_norm_on_either_side(kind):
     assert (dropped != wanted - middle).any()
 
 
-@pytest.mark.parametrize("n_key_heads", [None, 2])
-def test_queries_and_keys_are_normalised_in_each_head_before_they_are_turned(n_key_heads):
-    c = FamilyConfig.modern(23, **SIZES, n_key_heads=n_key_heads, qk_norm=True, norm_eps=0.5)
-    attend, x = shaken(DecoderOnly(c)).blocks[1].self_attention, numbers(2, 5, D)
-    turn = RotaryPositions(16, 2).double().turn
-
-    def normed(linear, norm):
-        heads = linear(x).unflatten(-1, (-1, 2)).transpose(1, 2)
-        rms = (heads.square().mean(-1, keepdim=True) + 0.5).sqrt()
-        return turn(heads / rms * norm.weight, 3)
-
-    k, v = attend.project(x, x, 3)
-    assert_close(attend.queries(x, 3), normed(attend.W_q, attend.q_norm))
-    assert_close(k, normed(attend.W_k, attend.k_norm))
-    assert_close(v, attend.W_v(x).unflatten(-1, (-1, 2)).transpose(1, 2))
-
-
 def test_layers_with_a_window_have_their_own_base():
     kinds = [WINDOW, FULL]
     c = FamilyConfig.modern(
@@ -344,18 +283,6 @@ def test_layers_with_a_window_have_their_own_base():
     wanted = [RotaryPositions(16, D, theta=theta).cos for theta in (5.0, 9.0)]
     assert_close(angles(c.replace(local_rope_theta=5.0)), wanted)
     assert_close(angles(c), [wanted[1]] * 2)
-
-
-def test_a_window_hides_what_is_before_it():
-    c = FamilyConfig(23, **SIZES, window=3, layer_types=[WINDOW, WINDOW])
-    model, tokens = shaken(DecoderOnly(c)), texts()[:1]
-    changed = tokens.clone()
-    changed[0, 1] = 4 + (changed[0, 1] - 3) % 18
-    moved = (model(changed) != model(tokens)).any(dim=-1)[0]
-    assert moved.tolist() == [1 <= t <= 1 + 2 * (3 - 1) for t in range(9)]  # two layers further
-    model = shaken(DecoderOnly(c.replace(layer_types=[WINDOW, FULL])))
-    moved = (model(changed) != model(tokens)).any(dim=-1)[0]
-    assert moved.tolist() == [t >= 1 for t in range(9)]
 
 
 def test_an_encoder_has_no_window():
@@ -396,25 +323,6 @@ def encoder():
     return shaken(EncoderOnly(BERT))
 
 
-def test_an_encoder_sees_both_sides_and_no_padding():
-    model, tokens = encoder(), texts()
-    vectors = model.encode(tokens)
-    for t in (0, 8):
-        changed = tokens.clone()
-        changed[0, t] = 4 + (changed[0, t] - 3) % 18
-        moved = (model.encode(changed) != vectors).any(dim=-1)
-        assert moved[0].all()
-        assert not moved[1:].any()
-    assert_close(vectors[1:2, :5], model.encode(tokens[1:2, :5]), rtol=0, atol=1e-12)
-    assert vectors.shape == (3, 9, D)
-    logits = model(tokens)
-    assert logits.shape == (3, 9, 23)
-    head = model.head
-    hidden = head.norm(phi(vectors @ head.W.weight.T + head.W.bias))
-    assert_close(logits, hidden @ model.embedding.tokens.weight.T + head.output.bias)
-    assert model(torch.zeros_like(tokens)).isfinite().all()
-
-
 @pytest.mark.usefixtures("unchecked")
 def test_token_types():
     model, tokens = encoder(), texts()
@@ -431,12 +339,6 @@ def test_token_types():
             made.encode(tokens, types)
     with pytest.raises(ValueError, match="tokens must be no longer than max_len = 16, got 18"):
         model(tokens.repeat(1, 2))
-
-
-def test_a_pooler_reads_the_first_token():
-    pooler, x = shaken(Pooler(D)), numbers(3, 9, D)
-    assert_close(pooler(x), (x[:, 0] @ pooler.W.weight.T + pooler.W.bias).tanh())
-    assert encoder().pooler is None
 
 
 @pytest.mark.parametrize("make", [DecoderOnly, EncoderOnly])

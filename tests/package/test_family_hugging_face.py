@@ -510,13 +510,7 @@ def test_a_value_of_another_type_is_refused_by_their_name(
 
 HUGE = [
     (gpt2, load_gpt2, "n_layer"),
-    (bert, load_bert, "num_hidden_layers"),
-    (llama, load_llama, "num_hidden_layers"),
-    (gpt2, load_gpt2, "vocab_size"),
     (bert, load_bert, "vocab_size"),
-    (llama, load_llama, "intermediate_size"),
-    (mistral, load_mistral, "hidden_size"),
-    (gemma3, load_gemma3, "num_hidden_layers"),
 ]
 
 

@@ -197,23 +197,6 @@ def test_error_rate_by_hand():
     assert both == pytest.approx(1 - 2 / 9)
 
 
-@pytest.mark.parametrize(
-    ("predicted", "sure", "possible", "rate"),
-    [
-        ({(0, 0)}, {(0, 0)}, None, 0.0),
-        (set(), {(0, 0)}, None, 1.0),
-        ({(0, 0)}, set(), None, 1.0),
-        ({(0, 0)}, set(), {(0, 0)}, 0.0),
-        ({(0, 0), (1, 1)}, {(0, 0)}, {(0, 0), (1, 1)}, 0.0),  # possible links cost nothing
-        ({(0, 0)}, {(0, 0)}, {(0, 0), (1, 1)}, 0.0),  # nor does it to leave them out
-        ({(0, 1)}, {(1, 0)}, None, 1.0),
-    ],
-)
-def test_error_rate_at_its_ends(predicted, sure, possible, rate):
-    possible = None if possible is None else [possible]
-    assert alignment_error_rate([predicted], [sure], possible) == rate
-
-
 links = st.frozensets(st.tuples(st.integers(0, 3), st.integers(0, 3)))
 
 

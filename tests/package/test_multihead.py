@@ -63,18 +63,6 @@ def test_equals_torch_forward_and_gradients(masked, bias, dtype):
     assert_close(mine, list(wanted), rtol=0, atol=10 * TOLERANCE[dtype])
 
 
-def test_equals_its_heads_one_by_one():
-    attend = module()
-    query, memory = vectors(T, S)
-    q, k, v = attend.W_q(query), attend.W_k(memory), attend.W_v(memory)
-    heads = [
-        attention_by_loops(*(x[..., i * D // H : (i + 1) * D // H] for x in (q, k, v)))
-        for i in range(H)
-    ]
-    expected = torch.cat(heads, dim=-1) @ attend.W_o.weight.T + attend.W_o.bias
-    assert_close(attend(query, memory, memory), expected, rtol=0, atol=1e-12)
-
-
 def test_value_may_differ_from_key():
     attend = module()
     query, key, value = vectors(T, S, S)

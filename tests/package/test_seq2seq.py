@@ -1,6 +1,5 @@
 import pytest
 import torch
-import torch.nn.functional as F
 from torch.testing import assert_close
 
 from transformer.cache import Memory
@@ -161,46 +160,11 @@ def test_rows_of_the_state_can_be_selected(kind, options):
 
 
 @EACH
-def test_neither_padding_nor_company_matters(kind, options):
-    model = make(kind, **options)
-    logits = model(SRC, TGT)
-    for b, length in enumerate(LENGTHS):
-        alone = model(SRC[b : b + 1, :length], TGT[b : b + 1])
-        assert_close(logits[b : b + 1], alone, rtol=0, atol=1e-12)
-    wider = torch.cat([SRC, torch.zeros(B, 3, dtype=torch.long)], dim=1)
-    assert_close(model(wider, TGT), logits, rtol=0, atol=1e-12)
-    if kind is AttentionSeq2Seq:
-        wider = model.alignment(wider, TGT)
-        assert_close(wider, F.pad(model.alignment(SRC, TGT), (0, 3)), rtol=0, atol=1e-12)
-
-
-@EACH
 def test_another_id_may_be_padding(kind, options):
     model, other = make(kind, **options), make(kind, pad_id=10, **options)
     other.load_state_dict(model.state_dict())
     src = SRC[:2]  # where no word is 10
     assert_close(other(src.where(src != 0, 10), TGT[:2]), model(src, TGT[:2]), rtol=0, atol=1e-12)
-
-
-@EACH
-def test_no_logit_sees_a_later_word(kind, options):
-    model = make(kind, **options)
-    changed = TGT.clone()
-    changed[:, 2] = 9
-    before, after = model(SRC, TGT), model(SRC, changed)
-    assert (before[:, :2] == after[:, :2]).all()
-    assert (before[:, 2:] != after[:, 2:]).all()
-
-
-@EACH
-def test_every_source_word_is_seen_and_every_parameter_learns(kind, options):
-    model = make(kind, **options)
-    grads = torch.autograd.grad(model(SRC, TGT).square().sum(), list(model.parameters()))
-    assert all(grad.isfinite().all() and grad.any() for grad in grads)
-    for s in range(LENGTHS[0]):
-        changed = SRC[:1].clone()
-        changed[0, s] = 3
-        assert (model(changed, TGT[:1])[0, 0] != model(SRC[:1], TGT[:1])[0, 0]).all()
 
 
 @EACH
@@ -216,12 +180,6 @@ def test_the_shortest_sources_give_no_nan(kind, options):
         alignment = model.alignment(src, TGT)
         assert (alignment[0] == 0).all()
         assert (alignment[1] == torch.tensor([1.0, 0.0])).all()
-
-
-def test_weights_sum_to_one():
-    alignment = make(AttentionSeq2Seq).alignment(SRC, TGT)
-    assert (alignment >= 0).all()
-    assert_close(alignment.sum(-1), torch.ones(B, T).double(), rtol=0, atol=1e-12)
 
 
 def test_keys_are_projected_once_a_sentence():
@@ -255,42 +213,6 @@ def test_no_two_parts_share_weights():
         assert size(make(AttentionSeq2Seq, score=score)) == shared + own
 
 
-def copies(B, generator):
-    """Sentences of 3 to 6 random words in a vocabulary of 12, and the same as the target."""
-    lengths = torch.randint(3, 7, (B, 1), generator=generator)
-    words = torch.randint(4, 12, (B, 7), generator=generator)
-    at = torch.arange(7)
-    src = words.where(at < lengths, 0).where(at != lengths, 2)
-    return src, F.pad(src, (1, 0), value=1)
-
-
-def copying(model, n_steps, seed):
-    """The share of unseen sentences whose every word is likeliest, after some steps of Adam."""
-    g = torch.Generator().manual_seed(seed)
-    optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
-    for _ in range(n_steps):
-        src, tgt = copies(64, g)
-        logits = model(src, tgt[:, :-1])
-        loss = F.cross_entropy(logits.flatten(0, 1), tgt[:, 1:].flatten(), ignore_index=0)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-    src, tgt = copies(512, g)
-    right = (model(src, tgt[:, :-1]).argmax(-1) == tgt[:, 1:]) | (tgt[:, 1:] == 0)
-    return right.all(dim=1).double().mean().item()
-
-
-def test_attention_learns_to_copy_where_a_fixed_code_has_not_yet():
-    # after 90 steps three seeds gave 0.93 to 0.99 with attention, 0.50 to 0.61 without
-    shares = []
-    for kind in (AttentionSeq2Seq, Seq2Seq):
-        torch.manual_seed(0)
-        shares.append(copying(kind(12, 12, d_model=64, hidden_size=64), n_steps=90, seed=0))
-    with_attention, fixed = shares
-    assert with_attention >= 0.9
-    assert with_attention - fixed > 0.2
-
-
 IDS = torch.ones(1, 1, dtype=torch.long)
 
 
@@ -300,12 +222,6 @@ IDS = torch.ones(1, 1, dtype=torch.long)
     [
         (IDS * 11, IDS, "src must hold ids from 0 to 10, got 11"),
         (IDS, IDS * 13, "tgt must hold ids from 0 to 12, got 13"),
-        (IDS, -IDS, "tgt must hold ids from 0 to 12, got -1"),
-        (IDS[0], IDS, r"src must have two axes \(B, length\), got shape \(1,\)"),
-        (IDS, IDS[None], r"tgt must have two axes \(B, length\), got shape \(1, 1, 1\)"),
-        (IDS[:, :0], IDS, r"src must have at least one position, got \(1, 0\)"),
-        (IDS, IDS[:, :0], r"tgt must have at least one position, got \(1, 0\)"),
-        (IDS.float(), IDS, "src must hold integer ids, got torch.float32"),
         (SRC, TGT[:2], "tgt must have as many rows as the memory, 3, got 2"),
     ],
 )
