@@ -94,13 +94,14 @@ def decoder_mask(
 
 
 def word_positions(words: Bool[Tensor, "B 1 1 T"]) -> int | Int[Tensor, "B T"]:
-    """Where each token stands: the first word of each text at 0, and padding is not counted.
+    """Where each token stands: the first word of each text at 0, whatever padding is before it.
 
     The start alone, 0, where words are known to come first.
     """
     if note_of(words) in ("full", "right"):
         return 0
-    return (words[:, 0, 0].long().cumsum(dim=-1) - 1).clamp(min=0)
+    n_before = (words[:, 0, 0].cumsum(dim=-1) == 0).sum(dim=-1, keepdim=True)  # (B, 1)
+    return (torch.arange(words.size(-1), device=words.device) - n_before).clamp(min=0)
 
 
 def noted(mask: Tensor, note: Note | None, *, for_good: bool = False) -> Tensor:

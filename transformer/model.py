@@ -148,8 +148,8 @@ class Transformer(nn.Module, Pretrained):
     """The encoder-decoder of Vaswani et al. (2017), Figure 1; chapter 8.
 
     ``model(src, tgt)`` gives the logits of the token after each of ``tgt``. Tokens are ids; those
-    equal to ``config.pad_id`` are padding: nothing attends to them, and no position is counted for
-    them, so that a text means the same wherever its padding stands.
+    equal to ``config.pad_id`` are padding: nothing attends to them, and before a text they take no
+    position, so that it means the same wherever its padding stands.
     """
 
     def __init__(self, config: TransformerConfig):

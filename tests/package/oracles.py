@@ -116,9 +116,7 @@ class TorchTransformer(nn.Module):
         for tokens, embed in zip((src, tgt), self.embed, strict=True):
             table = embed.tokens.weight
             x = torch.stack([table[row] for row in tokens]) * math.sqrt(table.size(1))
-            places = position_by_loops(*x.shape[1:]).float().to(x)
-            n_before = [[sum(row[:i] != self.pad_id) for i in range(len(row))] for row in tokens]
-            vectors.append(x + places[torch.tensor(n_before)])  # padding has no place of its own
+            vectors.append(x + position_by_loops(*x.shape[1:]).float().to(x))
         T = tgt.size(1)
         future = torch.ones(T, T, dtype=torch.bool).triu(1)  # PyTorch's True = may not attend
         out = self.transformer(
