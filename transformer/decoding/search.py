@@ -109,7 +109,7 @@ def beam_search(
     stay, and those that end are set aside. A search goes on while one that has not ended could
     still end with a better score, up to ``max_len``; where none has ended by then, the best
     unfinished one is returned. Hugging Face calls this rule ``early_stopping="never"``. A better
-    score is no better sentence where the penalty is over 1: it lets a half-trained model's loops win.
+    score is no better sentence where a penalty over 1 lets a half-trained model's loops win.
 
     ``early_stopping`` ends a search when ``beam_size`` sentences have ended, as there with True:
     sooner, above all with a penalty over 1, and with a worse sentence now and then. With a
