@@ -494,6 +494,9 @@ def test_a_learning_rate_that_no_step_can_use_is_refused(bad):
 def test_what_is_of_another_kind_is_refused_by_name(changes, message):
     with pytest.raises(TypeError, match=message):
         fit(**{"model": model(), "batches": batches, "n_steps": 1} | FLAT | changes)
+    if "model" in changes:
+        with pytest.raises(TypeError, match=message):
+            evaluate_loss(changes["model"], [])
 
 
 def test_an_optimizer_that_would_never_learn_is_refused():

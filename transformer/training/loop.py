@@ -74,8 +74,7 @@ def fit(
     With ``run``, a folder, it saves every ``save_every`` steps, at the end, and before Ctrl-C or
     another error ends it, and goes on from there, to the same weights; the ``keep`` latest
     checkpoints and the best stay, each with ``label``, by which the caller knows what else belongs
-    to it. ``model`` ends on ``device``, in
-    training mode, after a whole step. See ``TrainingStep``.
+    to it. ``model`` ends on ``device``, in training mode, after a whole step. See ``TrainingStep``.
 
     ``optimizer`` is any of ``torch.optim`` over parameters of ``model``, which need not be all, in
     one group or several: ``torch.optim.AdamW(model.parameters(), lr=3e-4)``; at None it is the
@@ -219,9 +218,9 @@ def _mean(values: list[float]) -> float:
 
 def evaluate_loss(model: Trainable, batches: Iterable[TrainingBatch]) -> float:
     """The mean cross-entropy of the labels, in nats, without smoothing; exp of it is perplexity."""
+    module, total, n_tokens = as_module(model), 0.0, 0
     device, pad_id = next(model.parameters()).device, model.pad_id
-    total, n_tokens = 0.0, 0
-    with evaluating(as_module(model)):
+    with evaluating(module):
         for batch in batches:
             moved = batch.to(device)
             logits = model(*moved.inputs)
