@@ -55,7 +55,7 @@ def spoils(right):
     "name",
     ["check_rnn", "check_1_3", "check_1_4", "check_attend", "check_norm", "check_7_3", "check_adam",
      "check_10_5", "check_block", "check_remove", "check_11_4", "check_1_6", "check_5_2",
-     "check_5_5", "check_pair", "check_precision", "check_11_5"],
+     "check_10_6", "check_pair", "check_precision", "check_11_5"],
 )  # fmt: skip
 def test_a_right_answer_that_spoils_its_arguments_is_wrong(name):
     right = check_of(name).right
@@ -89,11 +89,6 @@ def added(q, k, v, mask):
 def hides_bos(tokens):
     T = tokens.size(1)
     return (tokens > 1)[:, None] & torch.ones(T, T).tril().bool()
-
-
-def ends_of_groups(W_k, n_heads, n_key_heads):
-    parts = W_k.unflatten(1, (n_key_heads, n_heads // n_key_heads, -1))
-    return ((parts[:, :, 0] + parts[:, :, -1]) / 2).flatten(1)
 
 
 def decoder_layer(norms=(1, 2, 3), order="post", look=None, mask=None, last=True):
@@ -176,7 +171,7 @@ def three_heads(x, W_q, W_k, W_v, W_o):
 
 
 def groups(each=0, d_k=0, of_values=None):
-    """Exercise 5.5, with what one may get wrong."""
+    """Exercise 10.6, with what one may get wrong."""
 
     def attempt(q, k, v):
         n = each or q.size(1) // k.size(1)
@@ -435,12 +430,11 @@ WRONG = [
     ("check_5_2", three_heads),
     ("check_5_2", lambda *given: 3 * einsums(join=torch.mean)(*given)),
     ("check_5_2", lambda x, W_q, W_k, W_v, W_o: einsums()(x, W_q, W_k, W_k, W_o)),
-    ("check_5_5", groups(each=2)),
-    ("check_5_5", groups(d_k=1)),
-    ("check_5_5", groups(d_k=2)),
-    ("check_5_5", groups(of_values=lambda q, v: v.repeat(1, q.size(1) // v.size(1), 1, 1))),
-    ("check_5_5", groups(of_values=lambda q, v: v.mean(dim=1, keepdim=True))),
-    ("check_5_6", ends_of_groups),
+    ("check_10_6", groups(each=2)),
+    ("check_10_6", groups(d_k=1)),
+    ("check_10_6", groups(d_k=2)),
+    ("check_10_6", groups(of_values=lambda q, v: v.repeat(1, q.size(1) // v.size(1), 1, 1))),
+    ("check_10_6", groups(of_values=lambda q, v: v.mean(dim=1, keepdim=True))),
     ("check_split", lambda z, h: z.reshape(len(z), h, z.size(1), -1)),
     ("check_split", lambda z, h: z.unflatten(-1, (h, -1))),
     ("check_split", lambda z, h: z.unflatten(-1, (2, -1)).transpose(1, 2)),
@@ -583,8 +577,8 @@ RIGHT = [
     ("check_5_2", as_arrays("check_5_2", lambda out: out.numpy())),
     ("check_split", lambda z, h: torch.stack(z.chunk(h, dim=-1), dim=1)),
     ("check_split", as_arrays("check_split", lambda out: out.tolist())),
-    ("check_5_5", groups()),
-    ("check_5_5", as_arrays("check_5_5", lambda out: out.tolist())),
+    ("check_10_6", groups()),
+    ("check_10_6", as_arrays("check_10_6", lambda out: out.tolist())),
     ("check_pair", most_frequent()),
     ("check_pair", most_frequent(choose=last_of_the_most)),
     ("check_pair", most_frequent(choose=lambda counts: [*counts.most_common(1)[0][0]])),

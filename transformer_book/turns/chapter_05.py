@@ -1,7 +1,6 @@
 """Chapter 5: what its turns and exercises ask, and the mistakes that people make."""
 
 import torch
-from torch.nn.functional import scaled_dot_product_attention
 
 from transformer.attention import attention
 from transformer.multihead import MultiHeadAttention
@@ -138,55 +137,4 @@ check_5_4 = YourTurn(
     _other_basis,
     [_for_basis(0, 3, 2), _for_basis(1, 5, 3)],
     mistakes={"W_k needs the transpose of the inverse": _not_transposed},
-)
-
-
-def _groups(q, k, v):
-    return scaled_dot_product_attention(q, k, v, enable_gqa=True)
-
-
-def _groups_dealt_out(q, k, v):
-    each = q.size(1) // k.size(1)
-    return attention(q, k.repeat(1, each, 1, 1), v.repeat(1, each, 1, 1))
-
-
-def _in_groups(seed: int, B: int, h: int, g: int, T: int, S: int, d_k: int) -> tuple:
-    generator = torch.Generator().manual_seed(seed)
-    q = torch.randn(B, h, T, d_k, generator=generator)
-    return q, *torch.randn(2, B, g, S, d_k, generator=generator)
-
-
-check_5_5 = YourTurn(
-    "Exercise 5.5",
-    _groups,
-    [
-        _in_groups(0, 1, 4, 2, 1, 3, 2),
-        _in_groups(1, 2, 6, 2, 4, 5, 3),
-        _in_groups(2, 2, 3, 3, 4, 1, 5),
-        _in_groups(3, 1, 3, 1, 2, 4, 2),
-    ],
-    mistakes={
-        "yours deals the key heads out as 1 2 1 2; neighbours share: 1 1 2 2": _groups_dealt_out
-    },
-)
-
-
-def _pooled(W_k, n_heads, n_key_heads):
-    per_head = W_k.unflatten(1, (n_key_heads, n_heads // n_key_heads, -1))
-    return per_head.mean(dim=2).flatten(1)
-
-
-def _pools_dealt_out(W_k, n_heads, n_key_heads):
-    per_head = W_k.unflatten(1, (n_heads // n_key_heads, n_key_heads, -1))
-    return per_head.mean(dim=1).flatten(1)
-
-
-check_5_6 = YourTurn(
-    "Exercise 5.6",
-    _pooled,
-    [
-        (torch.arange(24.0).view(2, 12) ** 2, 6, 2),
-        (torch.rand(4, 12, generator=torch.Generator().manual_seed(0)), 4, 2),
-    ],
-    mistakes={"neighbouring heads form a group": _pools_dealt_out},
 )

@@ -3,6 +3,7 @@
 import math
 
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 
 from transformer.attention import attention
 from transformer.cache import KeyValueCache
@@ -216,5 +217,35 @@ check_10_5 = YourTurn(
         "the target's own next word is free: add it": lambda d, t: _accept(d, t)[:-1],
         "the first wrong guess is replaced by the target's word": _keeps_the_guess,
         "after the first wrong guess the others are worthless": lambda d, t: t,
+    },
+)
+
+
+def _groups(q, k, v):
+    return scaled_dot_product_attention(q, k, v, enable_gqa=True)
+
+
+def _groups_dealt_out(q, k, v):
+    each = q.size(1) // k.size(1)
+    return attention(q, k.repeat(1, each, 1, 1), v.repeat(1, each, 1, 1))
+
+
+def _in_groups(seed: int, B: int, h: int, g: int, T: int, S: int, d_k: int) -> tuple:
+    generator = torch.Generator().manual_seed(seed)
+    q = torch.randn(B, h, T, d_k, generator=generator)
+    return q, *torch.randn(2, B, g, S, d_k, generator=generator)
+
+
+check_10_6 = YourTurn(
+    "Exercise 10.6",
+    _groups,
+    [
+        _in_groups(0, 1, 4, 2, 1, 3, 2),
+        _in_groups(1, 2, 6, 2, 4, 5, 3),
+        _in_groups(2, 2, 3, 3, 4, 1, 5),
+        _in_groups(3, 1, 3, 1, 2, 4, 2),
+    ],
+    mistakes={
+        "yours deals the key heads out as 1 2 1 2; neighbours share: 1 1 2 2": _groups_dealt_out
     },
 )

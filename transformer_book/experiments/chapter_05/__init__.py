@@ -128,12 +128,12 @@ def _by_four(cell: SimpleNamespace) -> Makes:
         cell.AtOnce(32, 4, cell.split_wrong), 4
     )
     makes["four heads without W_O"] = lambda: cell.Circle(without_w_o(cell.AtOnce(32, 4)), 4)
-    makes["heads 32, two numbers to look with"] = lambda: cell.Circle(Uneven(cell, look=2), 4)
-    makes["heads 32, two numbers to bring"] = lambda: cell.Circle(Uneven(cell, bring=2), 4)
     makes["one head, hidden layer"] = lambda: cell.WithHiddenLayer(cell.OneHead(32, 32), 4)
-    makes["four heads of a slice each"] = lambda: cell.Circle(Sliced(cell, 32), 4)
-    makes["four heads of a slice, a quarter of the weights"] = lambda: cell.Circle(
-        Sliced(cell, 8), 4
+    for name, n in {"two": 2, "four": 4}.items():
+        makes[f"{name} heads as wide as a word"] = lambda n=n: cell.Circle(FullWidth(cell, n), 4)
+    makes["four heads, places turned"] = lambda: turned(cell.Circle(cell.AtOnce(32, 4), 4))
+    makes["four heads, split wrongly, places turned"] = lambda: turned(
+        cell.Circle(cell.AtOnce(32, 4, cell.split_wrong), 4)
     )
     return makes
 
@@ -155,34 +155,25 @@ def without_w_o(layer: nn.Module) -> nn.Module:
     return layer
 
 
-class Sliced(nn.Module):
-    """Four heads; each reads a slice of 8 of the 32 numbers, and is ``width`` wide.
+class FullWidth(nn.Module):
+    """Heads that are as wide as a word, added up as in Equation 5.4."""
 
-    At a width of 32 they have as many weights as heads that read all, at 8 a quarter of them.
-    """
-
-    def __init__(self, cell: SimpleNamespace, width: int):
+    def __init__(self, cell: SimpleNamespace, n_heads: int):
         super().__init__()
-        self.parts = nn.ModuleList(cell.OneHead(8, width) for _ in range(4))
+        self.heads = nn.ModuleList(cell.OneHead(32, 32) for _ in range(n_heads))
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        slices = x.chunk(4, dim=-1)
-        heads = [part(s, s) for part, s in zip(self.parts, slices, strict=True)]
-        return torch.cat(heads, dim=-1)
+        return torch.stack([head(x, y) for head in self.heads]).sum(dim=0)
 
 
-class Uneven(nn.Module):
-    """32 heads of one number each, but for queries and keys of ``look``, or values of ``bring``."""
+def turned(model: nn.Module) -> nn.Module:
+    """Its places begin at another symbol each time; a neighbour is still a neighbour."""
 
-    def __init__(self, cell: SimpleNamespace, look: int = 1, bring: int = 1):
-        super().__init__()
-        self.cell = cell
-        self.W_q, self.W_k = (nn.Linear(32, 32 * look) for _ in range(2))
-        self.W_v, self.W_o = nn.Linear(32, 32 * bring), nn.Linear(32 * bring, 32)
+    def vectors(symbols: Tensor) -> Tensor:
+        return model.symbol(symbols) + model.place.weight.roll(int(torch.randint(12, ())), 0)
 
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        q, k, v = (self.cell.split(z, 32) for z in (self.W_q(x), self.W_k(y), self.W_v(y)))
-        return self.W_o(self.cell.merge(self.cell.attention(q, k, v)))
+    model.vectors = vectors
+    return model
 
 
 one_head = Experiment(
