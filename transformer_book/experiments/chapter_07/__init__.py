@@ -43,6 +43,7 @@ def learn(
         losses = cell.train(model, cell.backwards, plan.lr, n_steps, warm_up)
         torch.manual_seed(1000 + plan.seed)
         words = cell.sentences(1000)
+        model.eval()  # batch normalisation takes its stored averages
         with torch.no_grad():
             logits = model(words).flatten(0, 1)
         loss = nn.functional.cross_entropy(logits, words.flip(1).flatten())

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from statistics import mean
+from types import SimpleNamespace
 
-from transformer_book.experiments.chapter_07 import WARM_UP, learn, of_the_page, stack
+from torch import Tensor, nn
+
+from transformer_book.experiments.chapter_07 import WARM_UP, Wire, learn, of_the_page, stack
 from transformer_book.experiments.experiment import Arm, Experiment
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_07.stacks"
@@ -33,6 +36,22 @@ class Rates(Experiment):
         return self.at(wiring, self.best_rate(wiring))
 
 
+class OverBatch(nn.BatchNorm1d):
+    """Each feature over all words of all sentences."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return super().forward(x.flatten(0, -2)).view_as(x)
+
+
+def over_batches(cell: SimpleNamespace, wire: Wire) -> nn.Module:
+    """The page's stack with batch normalisation in the place of each LayerNorm."""
+    model = stack(cell, wire)
+    model.norms = nn.ModuleList(OverBatch(16) for _ in model.norms)  # type: ignore[union-attr]
+    if wire is cell.pre:
+        model.read_out[0] = OverBatch(16)  # type: ignore[index,operator]
+    return model
+
+
 def arms() -> dict[str, Arm]:
     cells = of_the_page()
     cell = cells.names()
@@ -49,16 +68,20 @@ def arms() -> dict[str, Arm]:
         "post-LN, warm-up, 24 layers": (cell.post, 24, WARM_UP),
         "pre-LN, warm-up, 24 layers": (cell.pre, 24, WARM_UP),
     }
+    makes = {name: partial(stack, cell, wire, depth) for name, (wire, depth, _) in kinds.items()}
+    for order, wire in (("post", cell.post), ("pre", cell.pre)):
+        name = f"{order}, batch norm, warm-up"
+        kinds[name], makes[name] = (wire, 8, WARM_UP), partial(over_batches, cell, wire)
     return {
         f"{name}, {rate:g}": Arm(
-            make=partial(stack, cell, wire, depth),
+            make=makes[name],
             learn=partial(learn, cell=cell, warm_up=warm_up),
             rates=(rate,),
             steps=(200 if depth == 1 else 250,),
             code=cells.code(ME),
             chapter=7,
         )
-        for name, (wire, depth, warm_up) in kinds.items()
+        for name, (_, depth, warm_up) in kinds.items()
         for rate in RATES
     }
 

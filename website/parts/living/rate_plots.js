@@ -5,7 +5,7 @@ import { BLOCK, COUNTING, ends, HEALTHY, LOG_V, rateAt, runs, STEPS } from "./ru
 import { RATES } from "./small_runs.js";
 
 const [LEFT, RIGHT] = [46, 340];
-const COLOURS = { pre: "memory", post: "value" }; // as in Figure 7.11
+const COLOURS = { pre: "memory", post: "value" }; // as in Figure 7.9
 const [LEAST, MOST, BREAK] = [2, 100, 6]; // losses; above the break they go by logarithms
 const MARKED = [2, 3, 4, 5, 6, 20, 100];
 const RATE = { top: 24, base: 64 };
