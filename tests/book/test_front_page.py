@@ -4,9 +4,13 @@ import re
 from pathlib import Path
 
 import nbformat
+import torch
 
 from tools.chapters import CHAPTERS, ROOT
 from transformer.data.grammar.vocabularies import SOURCE_WORDS
+from transformer.data.tokens import BOS_ID, EOS_ID
+from transformer.multihead import record_attention
+from transformer_book.experiments.translator import SENTENCES, corpus, trained
 
 INTRO = (ROOT / "intro.md").read_text(encoding="utf-8")
 
@@ -22,6 +26,18 @@ def test_its_sentences_are_those_that_chapter_0_writes():
     (written,) = outputs(CHAPTERS[0], "writes")
     assert len(block.splitlines()) == 3
     assert set(block.splitlines()) <= set(written.text.splitlines())
+
+
+def test_chapter_0_begins_with_shares_of_the_translator_in_its_film():
+    """Those of *the*, in the third head of the encoder's first layer, in percent."""
+    (drawing,) = outputs(CHAPTERS[0], "drawing-idea")
+    shown = re.findall(r">(\d+)</text>", drawing.data["image/svg+xml"])
+    source = torch.tensor([[*corpus().english.encode(SENTENCES[0]), EOS_ID]])
+    model = trained(0).cpu()
+    with record_attention(model) as maps, torch.inference_mode():
+        model(source, torch.tensor([[BOS_ID]]))
+    weights = maps["encoder.layers.0.self_attention"][0, 2, 0]
+    assert shown == [f"{100 * share:.0f}" for share in weights] + 5 * ["20"]
 
 
 def test_its_drawing_is_that_of_chapter_0():

@@ -11,8 +11,12 @@ import torch
 from torch import nn
 
 from tests.package.unchecked import unchecked
+from transformer.config import TransformerConfig
+from transformer.model import Transformer
+from transformer.multihead import record_attention
 from transformer_book import descent
 from transformer_book.experiments import (
+    chapter_00,
     chapter_03,
     chapter_04,
     chapter_05,
@@ -145,6 +149,17 @@ def test_what_is_stored_is_what_is_measured_now(name, monkeypatch):
 
 
 # By hand
+
+
+def test_with_equal_shares_a_word_takes_the_same_from_all_that_it_sees():
+    config = TransformerConfig(9, 9, d_model=4, n_heads=2, d_ff=8)
+    for make, is_equal in ((chapter_00.with_equal_shares, True), (Transformer, False)):
+        model = make(config).eval()
+        with record_attention(model) as maps:
+            model(torch.tensor([[4, 5, 6]]), torch.tensor([[1, 4]]))
+        for weights in maps.values():
+            seen = (weights > 0).float()
+            assert torch.allclose(weights, seen / seen.sum(dim=-1, keepdim=True)) == is_equal
 
 
 def test_what_a_writer_sees_is_not_what_it_knows_alone():

@@ -564,7 +564,7 @@ def test_what_it_says_is_so_for_every_sentence(tellings):
                 ids = trace["source"]["ids"]
                 assert (here[1], int(here[2]), here[3]) == (words[asks], ids[asks], "210")
             if here := found(
-                "head", r"heads (\S+) looks most at (\S+) \(([^)]*)\)\. Of the others, (.*)\."
+                "head", r"third (\S+) looks most at (\S+) \(([^)]*)\)\. Of the others, (.*)\."
             ):
                 named = [*words[:asks], "itself", *words[asks + 1 :]]
                 rows = [head["weights"][asks] for head in first["attention"]["heads"]]
@@ -576,16 +576,16 @@ def test_what_it_says_is_so_for_every_sentence(tellings):
                 layers = [looked(layer["attention"]["heads"], asks)[0] for layer in layers_read]
                 assert here[1] == words[asks]
                 assert [here[2], here[3]] == ["itself" if s == asks else words[s] for s in layers]
-            if here := found("hidden", r"\((\S+) keeps (\d+)(, the most, so we follow it)?\)"):
+            if here := found("hidden", r"\((\S+) keeps (\d+) of 128(, most of all words)?\)"):
                 above = sum(x > 0 for x in first["feedForward"]["hidden"][asks])
                 assert (here[1], int(here[2])) == (words[asks], above)
                 assert above > 0
                 kept = [sum(x > 0 for x in row) for row in first["feedForward"]["hidden"]]
                 assert above == max(kept)
-            if here := found("first round", r"Of its four heads (.*)\. All that"):
+            if here := found("first round", r"Of the four heads (.*)\. What they find"):
                 heads = rounds[0]["layers"][1]["cross"]["heads"]
                 assert told_counts(here[1]) == counts([head["weights"] for head in heads], words)
-            if here := found("first word", r"The first word is (.+?) \(how it is chosen: step 12"):
+            if here := found("first word", r"The first word is (.+?) \(step 12 shows how"):
                 assert here[1] == rounds[0]["written"]["word"]
                 assert film["steps"][11]["name"] == "A score for every French word"
             if here := found("likeliest", r"The most probable is (.+?) \(([^)]*)\), and it is"):

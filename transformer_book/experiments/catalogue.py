@@ -12,6 +12,7 @@ HOMES = {
     "scaling": "transformer_book.experiments.family.experiment:SCALING",
     "scaling_back": "transformer_book.experiments.family.experiment:SCALING_BACK",
     "evening": "transformer_book.experiments.evening:evening",
+    "shares": "transformer_book.experiments.chapter_00:shares",
     "first_word": "transformer_book.experiments.chapter_01:first_word",
     "code": "transformer_book.experiments.chapter_01:code",
     "reach": "transformer_book.experiments.chapter_02:reach",

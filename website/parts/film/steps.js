@@ -118,8 +118,8 @@ export const STEPS = [
     label: "Follow",
     says: () => say`
       So far ${en("the dog sees the cat")} and ${en("the cat sees the dog")} have the same rows, but
-      they don’t mean the same. So to each row another one is added, number by number, which belongs
-      to its place alone.`,
+      they don’t mean the same. So each row gets another one added to it, number by number, which
+      belongs to its place alone.`,
     seen({ words, asks, trace }) {
       const [a, b, c] = [trace.embedded, trace.positions, trace.encoder[0].attention.x].map((all) =>
         two(all[asks][0]),
@@ -138,11 +138,11 @@ export const STEPS = [
     says({ words, asks, weights, look }) {
       const met = best(weights);
       return say`
-        By learned weights each word makes a ${term("query")} (what it looks for) and a ${term("key")}
-        (how others find it). The query of ${en(words[asks])} times
-        ${met === asks ? "its own key" : ["the key of ", en(words[met])]}, summed and divided by
-        √${look.queries[0].length}, as long rows would score higher, is a score. ${term("Softmax")}
-        makes shares of its scores.`;
+        Each word’s row makes a ${term("query")}, what it looks for, and a ${term("key")}, how
+        others find it. Here ${en(words[asks])} meets
+        ${met === asks ? "its own key" : ["the key of ", en(words[met])]}. Multiply the two number by
+        number, add up, and divide by √${look.queries[0].length} (why: chapter 4). That’s a score.
+        ${term("Softmax")} turns the scores into shares.`;
     },
     seen: ({ words, asks, look, weights }) =>
       `${words[asks]} asks: ${words.map((word, s) => `${word} scores ${two(look.scores[asks][s])}, which is ${share(weights[s])}`).join(", ")}`,
@@ -160,8 +160,9 @@ export const STEPS = [
       const { heads } = trace.encoder[0].attention;
       const others = heads.filter((_, h) => h !== head).map((each) => each.weights[asks]);
       return say`
-        This is ${term("attention")}. Every query meets every key, and the shares say how much a word
-        looks at whom. In the ${ORDINALS[head]} of ${counted(heads.length)} ${term("heads")}
+        This is ${term("attention")}. Queries meet all keys, and a share says how much one word looks
+        at another. ${counted(heads.length)[0].toUpperCase()}${counted(heads.length).slice(1)}
+        ${term("heads")} do it, each in its own way. In the ${ORDINALS[head]}
         ${en(words[asks])} looks most at ${s === asks ? "itself" : en(words[s])}
         (${share(weights[s])}). Of the others,
         ${tally(others, (t) => (t === asks ? "itself" : words[t]))}.`;
@@ -180,9 +181,9 @@ export const STEPS = [
       const s = best(weights);
       return say`
         Each word also has a ${term("value")}, what it hands over to those who look.
-        ${en(words[asks])} takes home an average of all values. The larger a share, the higher its row
-        is drawn and the more it counts, most of all
-        ${s === asks ? "its own" : ["that of ", en(words[s])]}. Each head does so.`;
+        ${en(words[asks])} takes home an average of all the values. The larger a word’s share, the more
+        its value counts, and the taller it’s drawn. Here
+        ${s === asks ? ["its own"] : ["that of ", en(words[s])]} counts most. Each head does this.`;
     },
     seen: ({ words, asks, weights, look }) =>
       `The first number that ${words[asks]} takes home: ${Array.from(weights, (w, s) => `${two(w)} times ${two(look.values[s][0])}`).join(" plus ")} is about ${two(look.taken[asks][0])}`,
@@ -197,9 +198,9 @@ export const STEPS = [
     label: "Follow",
     busy: true,
     says: ({ width, inner, alive, asks, words, first }) => say`
-      What the heads found is added to each row. But an average only mixes. So each row goes alone
-      through a small network. ${width} numbers make ${inner}, those below zero become zero
-      (${en(words[asks])} keeps ${alive[asks]}${asks === first.busy && asks !== first.words ? ", the most, so we follow it" : ""}),
+      What the heads found is added to each row. But an average only mixes. So each row goes
+      alone through a small network. Its ${width} numbers make ${inner}, those below zero become zero
+      (${en(words[asks])} keeps ${alive[asks]} of ${inner}${asks === first.busy && asks !== first.words ? ", most of all words" : ""}),
       and from these come ${width} that are added.`,
     seen: ({ words, alive, inner }) =>
       `Of ${inner} numbers in the middle stay above zero: ${words.map((word, t) => `${word} ${alive[t]}`).join(", ")}`,
@@ -218,9 +219,8 @@ export const STEPS = [
         return s === asks ? "itself" : en(words[s]);
       });
       return say`
-        A second layer does the same with its own numbers, and its rows know of each other already.
-        The result is the ${term("memory")}, a row for each English word. On average over the heads,
-        ${en(words[asks])} looks most at ${one} in the first layer, at ${two} in the second.`;
+        A second layer does this again with its own numbers, on rows that already know of each other. The result is the ${term("memory")}, a row for each English word. On average over the
+        heads, ${en(words[asks])} looks most at ${one} in the first layer, at ${two} in the second.`;
     },
     seen: ({ words, asks, trace }) =>
       `In the second layer, ${looking(words[asks], meanLook(trace.encoder[1].attention, asks), words)}`,
@@ -235,10 +235,9 @@ export const STEPS = [
     says({ trace, words }) {
       const looks = trace.rounds[0].layers[LAYER].cross.heads.map(({ weights }) => weights);
       return say`
-        Now the ${term("decoder")} writes French. Nothing is written yet, so a mark goes in:
-        ${fr("<bos>")}. In ${term("cross-attention")} it asks; keys and values are made of the memory.
-        Of its ${counted(looks.length)} heads ${tally(looks, (s) => words[s])}. All that is added to
-        its row.`;
+        Now the ${term("decoder")} writes French. Nothing is written, so the mark ${fr("<bos>")}
+        goes in. In ${term("cross-attention")} it asks, and the memory gives keys and values. Of the ${counted(looks.length)} heads ${tally(looks, (s) => words[s])}. What they find
+        is added to the row of ${fr("<bos>")}.`;
     },
     seen: ({ trace, words }) => looking("<bos>", lookOf(trace.rounds[0]), words),
   },
@@ -254,10 +253,10 @@ export const STEPS = [
         return say`The first thing that is written is ${fr("<eos>")}, the end, so no French word goes in.`;
       const step = STEPS.findIndex(({ draw }) => draw === scores) + 1;
       return say`
-        The first word is ${fr(trace.rounds[0].written.word)} (how it is chosen: step ${step}). It goes
-        back in at the start, behind ${fr("<bos>")}, and the next round begins. It looks at the French
-        words so far, itself included. Later ones don’t exist yet; in training they do, and are
-        ${term("masked")}.`;
+        The first word is ${fr(trace.rounds[0].written.word)} (step ${step} shows how it’s chosen). It
+        goes back in behind ${fr("<bos>")}, and the next round begins. It looks at the French words so
+        far, itself included. Later ones don’t exist yet. In training they do, and are
+        ${term("masked")}, which means hidden.`;
     },
     seen({ trace }) {
       const round = trace.rounds[Math.min(1, trace.rounds.length - 1)];
@@ -313,8 +312,8 @@ export const STEPS = [
       const { input, logits, top, probabilities } = trace.rounds[at];
       return say`
         The row of ${fr(input.word)} meets a column of numbers for each of the ${logits.length} entries
-        of the French list, and each gets a score. By ${term("softmax")}, a word with one point more
-        than another is 2.7 times as probable. The most probable is ${fr(name(top[0]))}
+        of the French list, which gives each of them a score. After ${term("softmax")}, one point more
+        makes a word 2.7 times as probable. The most probable is ${fr(name(top[0]))}
         (${chance(probabilities[top[0]])}), and it is written.`;
     },
     seen: ({ trace, at, name }) => `The most probable words: ${likely(trace.rounds[at], name, 5)}`,
@@ -332,7 +331,7 @@ export const STEPS = [
       const met = strange
         ? " It has never met these words together in this way, so it may be wrong."
         : known
-          ? ` It learned from ${told.learned.toLocaleString("en")} sentences, and not from this one.`
+          ? ` The model learned from ${told.learned.toLocaleString("en")} sentences, and not from this one.`
           : "";
       return say`
         So it goes on, a word a round, until the mark ${fr("<eos>")} is the most probable and ends the
@@ -351,10 +350,10 @@ export const STEPS = [
     done: READ,
     round: "all",
     says: ({ known }) => say`
-      In training the right translation${known ? "" : " (here: its own choice)"} goes in whole, and all
+      In training the right translation${known ? "" : " (here: its choice)"} goes in whole, and all
       places guess at once. Without the ${term("mask")} each could copy the answer. The ${term("loss")}
-      says how much ${known ? "the right" : "these"} words surprise it. Training turns its numbers, bit
-      by bit, to make that small.`,
+      says how much ${known ? "the right" : "these"} words surprise the model. Training turns the
+      model’s numbers, bit by bit, to lower it.`,
     seen: ({ trace, before }) =>
       `${trace.rounds.map(({ written, probabilities }, r) => `${written.word}: ${chance(before[r])} before training, ${chance(probabilities[written.id])} after it`).join("; ")}; loss ${two(-mean(before.map(Math.log)))} before, ${shown(trace.loss, 3)} after it`,
   },
