@@ -27,6 +27,7 @@ from transformer_book.experiments import (
     chapter_13,
 )
 from transformer_book.experiments.catalogue import HOMES, experiment
+from transformer_book.experiments.chapter_02 import widths
 from transformer_book.experiments.chapter_04 import masks
 from transformer_book.experiments.chapter_06 import aliases, leak
 from transformer_book.experiments.chapter_07.stacks import RATES, Rates
@@ -128,7 +129,7 @@ def test_a_sweep_meets_nothing_that_is_reported(name, one_step, monkeypatch):
 # What is stored of models that need no training is measured again
 
 AGAIN = {  # arms, steps, and parts of chapter 10's measures that need no wide search
-    "reach": (("code", "code, read both ways", "attention", "equal weights"), 0),
+    "reach": (("code", "attention", "equal weights"), 0),
     "code": (("one code vector",), 0),
     "agreement": (("GPT: the verb after its noun", "BERT: the noun before its verb"), 0),
     "beams": (("2,000 steps",), 2000),
@@ -205,6 +206,23 @@ def test_what_is_made_of_sure_and_wrong_answers():
     found = dict(chapter_04.learn(Five, reported(0), cell=cell))[0]
     wanted = {"right": 0.4, "sure": 0.8, "sure and wrong": 0.2}
     assert found == pytest.approx(found | wanted)
+
+
+def test_a_look_up_is_right_where_the_number_stands_beside_the_symbol():
+    class Takes(nn.Module):
+        """The number beside the symbol that is asked for, or the first number."""
+
+        def __init__(self, first):
+            super().__init__()
+            self.w, self.first = nn.Parameter(torch.zeros(1)), first
+
+        def forward(self, asked, symbols, numbers):
+            here = (symbols == asked).int().argmax(dim=1) * (not self.first)
+            return torch.eye(8)[numbers[range(len(here)), here]]
+
+    shares = [dict(widths.learn(lambda f=f: Takes(f), reported(0)))[0]["right"] for f in (0, 1)]
+    assert shares[0] == 1
+    assert shares[1] < 0.4  # one in eight stands first, and some others are equal
 
 
 @pytest.mark.parametrize(

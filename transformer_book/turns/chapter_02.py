@@ -1,4 +1,4 @@
-"""What the reader of chapter 2 writes: a look back, the share of right looks, five exercises."""
+"""What the reader of chapter 2 writes: a look back, and the answers to five exercises."""
 
 from collections.abc import Callable
 
@@ -6,9 +6,6 @@ import torch
 from torch import Tensor
 
 from transformer_book.your_turn import Question, YourTurn
-
-Links = set[tuple[int, int]]  # of a source word and a target word
-
 
 # Your turn 2.1
 
@@ -41,57 +38,12 @@ check_look_back = YourTurn(
 )
 
 
-# Your turn 2.2
-
-
-def right_share(weights: Tensor, links: Links) -> float:
-    linked = sorted({t for _, t in links})
-    return sum((int(weights[t].argmax()), t) in links for t in linked) / len(linked)
-
-
-def over_all_rows(weights: Tensor, links: Links) -> float:
-    hits = [(int(row.argmax()), t) in links for t, row in enumerate(weights)]
-    return sum(hits) / len(hits)
-
-
-def by_columns(weights: Tensor, links: Links) -> float:
-    return sum((j, int(weights[:, j].argmax())) in links for j, _ in links) / len(links)
-
-
-def with_links() -> list[tuple[Tensor, Links]]:
-    g = torch.Generator().manual_seed(5)
-    return [
-        (torch.rand(3, 2, generator=g).softmax(-1), {(1, 0), (0, 1)}),
-        (torch.rand(4, 3, generator=g).softmax(-1), {(2, 0), (2, 1), (0, 3)}),
-        (torch.rand(7, 5, generator=g).softmax(-1), {(0, 0), (1, 0), (3, 2), (4, 3), (2, 5)}),
-    ]
-
-
-check_share = YourTurn(
-    "Your turn 2.2",
-    right_share,
-    with_links(),
-    mistakes={
-        "words without a link do not count": over_all_rows,
-        "the largest of each row, not of each column": by_columns,
-    },
-)
-
-
 # The exercises
 
 
 def general_inputs(seed: int, S: int, d: int) -> tuple[Tensor, ...]:
     g = torch.Generator().manual_seed(seed)
     return tuple(torch.randn(*n, generator=g) for n in ((d,), (S, d), (d, d)))
-
-
-def one_hot(a: Tensor, dim: int = -1) -> Tensor:
-    return torch.zeros_like(a).scatter(dim, a.argmax(dim, keepdim=True), 1.0)
-
-
-def soft_rows(seed: int, T: int, S: int) -> tuple[Tensor]:
-    return (torch.randn(T, S, generator=torch.Generator().manual_seed(seed)).softmax(-1),)
 
 
 def by_autograd(e: Tensor, h: Tensor) -> Tensor:
@@ -128,13 +80,13 @@ check_2_3 = YourTurn(
         "this is the dot product, without W": lambda s, h, W: h @ s,
     },
 )
-check_2_4 = YourTurn(
+check_2_4 = Question(
     "Exercise 2.4",
-    one_hot,
-    [soft_rows(1, 2, 3), soft_rows(2, 4, 5), soft_rows(3, 5, 7)],
+    "s",
     mistakes={
-        "one word of each row, not one row of each column": lambda a: one_hot(a, 0),
-        "rounding is not enough: the largest weight may be below one half": torch.round,
+        "v": "does v weigh all words alike?",
+        "U": "U h_j is another one for each source word.",
+        "h_j": "h_j is another one for each source word.",
     },
 )
 check_2_5 = YourTurn(

@@ -60,7 +60,6 @@ def reach_arms() -> dict[str, Arm]:
     look = replace(code, make=two.translator, code=second.code(ME))
     return {
         "code": code,
-        "code, read both ways": replace(code, make=one.BothWays),
         "attention": look,
         "equal weights": replace(look, make=lambda: two.translator(two.EqualWeights)),
     }
@@ -83,6 +82,7 @@ def score_arms() -> dict[str, Arm]:
         "general": replace(additive, make=lambda: make(score="general")),
         "general, begun as dot": replace(additive, make=from_dot),
         "equal weights": replace(additive, make=lambda: make(page.EqualWeights)),
+        "only the best word": replace(additive, make=lambda: make(page.OnlyTheBest), steps=(2000,)),
     }
 
 

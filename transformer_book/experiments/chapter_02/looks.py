@@ -26,14 +26,6 @@ def cells() -> Cells:
     return chapter(2, "imports*", "translator-model*", "train-loop", "exchange-states")
 
 
-class Hard(AttentionSeq2Seq):
-    """All weight on one word."""
-
-    def attend(self, state):
-        soft = super().attend(state)
-        return torch.zeros_like(soft).scatter(1, soft.argmax(dim=1, keepdim=True), 1.0)
-
-
 @torch.no_grad()
 def exchanged(model: AttentionSeq2Seq, page: SimpleNamespace) -> Measures:
     """How many articles follow the states that are put into the memory, and where it looked."""
@@ -87,7 +79,7 @@ def aligned(model: AttentionSeq2Seq) -> Measures:
 
 def kept_if_hard(model: AttentionSeq2Seq, page: SimpleNamespace) -> float:
     """Of the sentences that ``model`` translates rightly, the share that stay so."""
-    hard = page.translator(Hard)
+    hard = page.translator(page.OnlyTheBest)
     hard.load_state_dict(model.state_dict())
     sources = [" ".join(pair.source) for pair in corpus().test]
     right = [corpus().french.decode(tgt) for _, tgt in corpus().encode(corpus().test)]
