@@ -80,14 +80,14 @@ def _layers_are_n_layers(mine: Mine) -> None:
         n = len(set(uses))
         if n == 1 < len(uses):
             look = "[layer] * n_layers is one layer, n times; make a new one in each round"
-            raise Wrong(f"of {n_layers} {name}s there is only 1", f"{look} (section 8.2)")
+            raise Wrong(f"of {n_layers} {name}s there is only 1", f"{look} (section 8.4)")
         if n not in (0, n_layers):
-            look = "There are n_layers of them in each stack (section 8.2)"
+            look = "There are n_layers of them in each stack (section 8.4)"
             raise Wrong(f"n_layers is {n_layers}, and the number of {name}s is {n}", look)
     listed = (v for m in model.modules() for v in vars(m).values() if isinstance(v, list | tuple))
     layers = {layer for some in listed for layer in some if isinstance(layer, nn.Module)}
     if not layers <= set(model.modules()):
-        look = "A plain Python list hides them, so put them into nn.ModuleList (section 8.2)"
+        look = "A plain Python list hides them, so put them into nn.ModuleList (section 8.4)"
         raise Wrong("model.parameters() does not hold all layers: nothing would train them", look)
 
 
@@ -160,7 +160,7 @@ def ask_padding(mine: Mine) -> str:
     together, alone = model(SRC, targets), model(SRC[1:, :3], targets[1:, :2])
     if far(together[1:, :2], alone):
         look = "Do two sentences of a batch meet anywhere, in a view or a mean over the batch?"
-        look += " (section 8.7)"
+        look += " (section 8.6)"
         symptom = "a sentence gets other logits in a batch than alone"
         raise Wrong(symptom, look, src=SRC, tgt=targets)
     return "padding changes nothing, and neither do the other sentences of a batch"
