@@ -33,7 +33,7 @@ SIZES_OF_V = {"1/16": 1 / 16, "1": 1.0}  # of exercise 4.2
 
 
 @torch.no_grad()
-def begun(cell: SimpleNamespace, divisor: float, smaller: float, d_k: int) -> nn.Module:
+def begun(cell: SimpleNamespace, divisor: int | float, smaller: int | float, d_k: int) -> nn.Module:
     """The chapter's model, whose W_Q and W_K start so many times smaller."""
     model = cell.Recall(divisor, d_k)
     for matrix in (model.W_Q, model.W_K):
