@@ -146,7 +146,7 @@ def test_the_marks_of_the_runs_are_chapter_9s():
 def test_the_random_scores_and_medians_are_those_of_chapter_4():
     names = run_cells(4, "random-scores", "slopes")
     seeds = numbers_in("slopes.js", "SEEDS = (.*?);").int().tolist()
-    assert seeds[6] == 3  # of Figure 4.2
+    assert seeds[6] == 3  # of Figure 4.3
     drawn = [
         names["random_scores"](2**n, n_keys=8, n_queries=1, seed=seed)[0]
         for n, seed in enumerate(seeds)

@@ -1,5 +1,6 @@
 """Chapter 4: associative recall from sharp, usual and flat first scores, for 2,000 steps."""
 
+import math
 from collections.abc import Iterable
 from functools import partial
 from pathlib import Path
@@ -18,21 +19,23 @@ HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_04"
 STEPS = (0, 200, 400, 800, 1300, 2000)
 SURE = 0.99  # a question is sure if its largest weight is above
 
-# The divisor of the scores, and how many times smaller W_Q and W_K start.
+# The divisor of the scores, how many times smaller W_Q and W_K start, and d_k.
 SETTINGS = {
-    "divided": (16, 1),
-    "undivided": (1, 1),
-    "small start": (1, 4),
-    "large start": (16, 0.25),
-    "divided by 256": (256, 1),
+    "divided": (16, 1, 256),
+    "undivided": (1, 1, 256),
+    "small start": (1, 4, 256),
+    "large start": (16, 0.25, 256),
+    "divided by 256": (256, 1, 256),
 }
+WIDTHS = (16, 32, 64, 128)  # and 256, above
+CAP = 50  # as in Gemma 2
 SIZES_OF_V = {"1/16": 1 / 16, "1": 1.0}  # of exercise 4.2
 
 
 @torch.no_grad()
-def begun(cell: SimpleNamespace, divisor: int, smaller: int | float) -> nn.Module:
+def begun(cell: SimpleNamespace, divisor: int | float, smaller: int | float, d_k: int) -> nn.Module:
     """The chapter's model, whose W_Q and W_K start so many times smaller."""
-    model = cell.Recall(divisor)
+    model = cell.Recall(divisor, d_k)
     for matrix in (model.W_Q, model.W_K):
         matrix /= smaller
     return model
@@ -41,6 +44,23 @@ def begun(cell: SimpleNamespace, divisor: int, smaller: int | float) -> nn.Modul
 def additive(cell: SimpleNamespace, size: float) -> nn.Module:
     """The model of exercise 4.2, whose vector v starts with components of this size."""
     return cell.Additive(size)
+
+
+def bounded(cell: SimpleNamespace, *, normed: bool) -> nn.Module:
+    """The undivided model with a remedy of exercise 4.5, QK-norm or a soft cap."""
+
+    class Bounded(cell.Recall):  # type: ignore[name-defined]
+        def __init__(self) -> None:
+            super().__init__(1)
+            self.g = nn.Parameter(torch.tensor(5.0)) if normed else None
+
+        def scores(self, symbols: Tensor, question: Tensor) -> Tensor:
+            if self.g is None:
+                return CAP * (super().scores(symbols, question) / CAP).tanh()
+            q, k = self.symbol(question) @ self.W_Q, self.symbol(symbols) @ self.W_K
+            return cell.qk_norm_solution(q, k, self.g)[:, 0]
+
+    return Bounded()
 
 
 @torch.no_grad()
@@ -90,34 +110,43 @@ def _share(which: Tensor) -> float:
 
 
 def arms() -> dict[str, Arm]:
-    cells = chapter(4, "imports*", "recall-batch", "recall-model", definitions=("solution-4-2",))
+    solutions = "solution-4-2", "solution-4-5"
+    cells = chapter(4, "imports*", "recall-batch", "recall-model", definitions=solutions)
     cell = cells.names()
 
-    def arm(divisor: int, smaller: int | float, *later: int, soften_at: int | None = None) -> Arm:
+    def arm(
+        make: Make,
+        *,
+        rates: tuple[float, ...] = (0.001, 0.002, 0.005),
+        steps: tuple[int, ...] = STEPS,
+        seeds: int = 3,
+        soften_at: int | None = None,
+    ) -> Arm:
         return Arm(
-            make=partial(begun, cell, divisor, smaller),
+            make=make,
             learn=partial(learn, cell=cell, soften_at=soften_at),
-            rates=(0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01),
-            steps=(*STEPS, *later),
+            rates=rates,
+            steps=steps,
             code=cells.code(ME),
             chapter=4,
+            seeds=tuple(range(seeds)),
         )
 
-    def of_v(size: float) -> Arm:
-        return Arm(
-            make=partial(additive, cell, size),
-            learn=partial(learn, cell=cell),
-            rates=(0.002, 0.005, 0.01),
-            steps=(0, 200, 400),
-            code=cells.code(ME),
-            chapter=4,
-            seeds=(0, 1, 2),
-        )
-
-    found = {name: arm(*setting) for name, setting in SETTINGS.items()}
-    found["undivided, twice as long"] = arm(1, 1, 2500, 4000)
-    found["undivided, softened after 2,000"] = arm(1, 1, 2500, 4000, soften_at=2000)
-    found |= {f"additive, v of size {name}": of_v(size) for name, size in SIZES_OF_V.items()}
+    five = partial(arm, rates=(0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01), seeds=5)
+    begin = partial(partial, begun, cell)
+    found = {name: five(begin(*setting)) for name, setting in SETTINGS.items()}
+    longer, undivided = (*STEPS, 2500, 4000), begin(*SETTINGS["undivided"])
+    found["undivided, twice as long"] = five(undivided, steps=longer)
+    found["undivided, softened after 2,000"] = five(undivided, steps=longer, soften_at=2000)
+    for d_k in WIDTHS:
+        found[f"divided, {d_k}"] = arm(begin(math.sqrt(d_k), 1, d_k))
+        found[f"undivided, {d_k}"] = arm(begin(1, 1, d_k))
+    for name, normed in (("QK-norm", True), ("capped at 50", False)):
+        found[f"undivided, {name}"] = arm(partial(bounded, cell, normed=normed))
+    for name, size in SIZES_OF_V.items():
+        make = partial(additive, cell, size)
+        short = arm(make, rates=(0.002, 0.005, 0.01), steps=STEPS[:3])
+        found[f"additive, v of size {name}"] = short
     return found
 
 

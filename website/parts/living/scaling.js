@@ -73,7 +73,7 @@ function half(d, y, title, { scores, weights, rise }) {
   d.text(344, y + 66, told, { anchor: "end" });
 }
 
-/** Figure 4.3, with the drawn example as dots: the slope at the right key at every width. */
+/** Figure 4.4, with the drawn example as dots: the slope at the right key at every width. */
 function plot(d, { width, by }) {
   const [top, base] = [182, 272];
   const x = (n) => 62 + 27 * n;

@@ -1,5 +1,5 @@
 // Chapter 4's random numbers: eight scores at the widths 1, 2, 4, …, 1024, of which those of 64 are
-// Figure 4.2's, and the medians of Figure 4.3, undivided, divided by the root of the width, and by it.
+// Figure 4.3's, and the medians of Figure 4.4, undivided, divided by the root of the width, and by it.
 
 /** One query for each width, by the chapter's random_scores; with a slope near the median. */
 export const SEEDS = [14, 10, 35, 0, 0, 59, 3, 59, 67, 115, 172];
