@@ -25,7 +25,7 @@ def read_thermometer(seed: int, n: int = 40) -> tuple[Tensor, Tensor]:
 
 
 def average(moments: Tensor, hours: Tensor, degrees: Tensor) -> Tensor:
-    """Equation 3.1 with a width of one hour."""
+    """Exercise 3.2's look-up."""
     return (-((moments[:, None] - hours) ** 2) / 2).softmax(dim=-1) @ degrees
 
 

@@ -1,4 +1,4 @@
-// Chapter 3, section 3.1: the look-up by weights, and its errors over ten days.
+// Chapter 3, exercise 3.2: the look-up by weights, and its errors over ten days.
 
 import { dot, mean, softmax } from "../numbers.js";
 import { DAYS } from "./readings.js";

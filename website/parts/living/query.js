@@ -1,4 +1,4 @@
-// Chapter 3, section 3.1: a query dragged over a thermometer's readings.
+// Chapter 3, exercise 3.2: a query dragged over a thermometer's readings.
 
 import { percent, shown } from "../elements.js";
 import { Figure, range } from "./living.js";
@@ -69,8 +69,8 @@ export function start(host) {
   const reach = (width) => widthOf({ width });
   figure.slider("width", "width w: how far it looks, in hours", () => WIDTHS, reach);
   const sets = [
-    ["five", "five, of Figure 3.1"],
-    ["forty", "forty, of Figure 3.2"],
+    ["five", "five, of exercise 3.2"],
+    ["forty", "forty, of a whole day"],
   ];
   figure.select("readings", "readings", sets);
   const alt =

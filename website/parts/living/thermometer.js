@@ -1,4 +1,4 @@
-// Chapter 3, section 3.1: the drawing of the thermometer's readings, the look-up's curve and a table.
+// Chapter 3, exercise 3.2: the drawing of the thermometer's readings, the look-up's curve and a table.
 
 import { shown } from "../elements.js";
 import { range } from "./living.js";
@@ -10,7 +10,7 @@ export const SETS = {
   five: { hours: [5, 6, 8, 9, 12], degrees: [7, 6, 9, 11, 16], from: 4, to: 13, low: 4, high: 18 },
   forty: { hours: DAYS[0][0], degrees: DAYS[0][1], from: 0, to: 24, low: 4, high: 23 },
 };
-const TRUTH = { width: 1, dashed: "4 3" }; // as in Figure 3.2
+const TRUTH = { width: 1, dashed: "4 3" };
 
 export const clock = (hour) => {
   const minutes = Math.round(60 * hour);
@@ -41,7 +41,7 @@ function axes(d, { from, to, low, high }, { x, y }) {
 
 const inInk = (line) => line.setAttribute("stroke", "var(--ink)");
 
-/** The names of the lines, as in Figure 3.2, and how close a key is. */
+/** The names of the lines, and how close a key is. */
 function legend(d, state) {
   const name = (x, words) => d.text(x, 228, words, { anchor: "start" });
   d.dot(12, 228, 4, "value", 0.5);
@@ -97,7 +97,7 @@ export function plot(d, state, all) {
   legend(d, state);
 }
 
-/** Figure 3.1's rows, of the five readings that count most, and the weight of all others. */
+/** Hours, weights and degrees of the five readings that count most, and the weight of all others. */
 export function table(d, state, all) {
   const set = SETS[state.readings];
   const heaviest = all
