@@ -23,6 +23,7 @@ from transformer_book.experiments import (
     chapter_13,
 )
 from transformer_book.experiments.catalogue import HOMES, experiment
+from transformer_book.experiments.chapter_01.neck import Narrow
 from transformer_book.experiments.chapter_04 import masks
 from transformer_book.experiments.chapter_06 import aliases, leak
 from transformer_book.experiments.chapter_07.stacks import RATES, Rates
@@ -145,6 +146,12 @@ def test_what_is_stored_is_what_is_measured_now(name, monkeypatch):
 
 
 # By hand
+
+
+def test_a_narrow_neck_lets_64_numbers_of_h_through_and_64_of_c():
+    wide = Narrow(9, 9, d_model=4, hidden_size=256)
+    (code,) = wide.encode(torch.tensor([[5, 6, 2]])).vectors.flatten(1)
+    assert code.nonzero().flatten().tolist() == [*range(64), *range(256, 320)]
 
 
 def test_what_a_writer_sees_is_not_what_it_knows_alone():
