@@ -27,6 +27,7 @@ from transformer_book.experiments import (
     chapter_13,
 )
 from transformer_book.experiments.catalogue import HOMES, experiment
+from transformer_book.experiments.chapter_01.neck import Narrow
 from transformer_book.experiments.chapter_02 import widths
 from transformer_book.experiments.chapter_04 import masks
 from transformer_book.experiments.chapter_06 import aliases, leak
@@ -161,6 +162,12 @@ def test_with_equal_shares_a_word_takes_the_same_from_all_that_it_sees():
         for weights in maps.values():
             seen = (weights > 0).float()
             assert torch.allclose(weights, seen / seen.sum(dim=-1, keepdim=True)) == is_equal
+
+
+def test_a_narrow_neck_lets_64_numbers_of_h_through_and_64_of_c():
+    wide = Narrow(9, 9, d_model=4, hidden_size=256)
+    (code,) = wide.encode(torch.tensor([[5, 6, 2]])).vectors.flatten(1)
+    assert code.nonzero().flatten().tolist() == [*range(64), *range(256, 320)]
 
 
 def test_what_a_writer_sees_is_not_what_it_knows_alone():

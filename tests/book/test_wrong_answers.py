@@ -54,7 +54,7 @@ def spoils(right):
 @pytest.mark.parametrize(
     "name",
     ["check_rnn", "check_1_3", "check_1_4", "check_attend", "check_norm", "check_7_3", "check_adam",
-     "check_10_5", "check_block", "check_remove", "check_11_4", "check_1_6", "check_5_2",
+     "check_10_5", "check_block", "check_remove", "check_11_4", "check_1_5", "check_5_2",
      "check_10_6", "check_pair", "check_precision", "check_11_5"],
 )  # fmt: skip
 def test_a_right_answer_that_spoils_its_arguments_is_wrong(name):
@@ -123,7 +123,7 @@ def by_column_0(f, y):
 
 
 def scan(step, first=lambda a, b: b[0]):
-    """The loop of exercise 1.6, with what one may get wrong."""
+    """The loop of exercise 1.5, with what one may get wrong."""
 
     def attempt(a, b):
         states = [first(a, b)]
@@ -144,7 +144,7 @@ def scan_by_division(a, b):  # 0 / 0 where a forgets all
     return a.cumprod(0) * (b / a.cumprod(0)).cumsum(0)
 
 
-def scan_of_four(a, b):  # the doubling of exercise 1.6, two steps of it
+def scan_of_four(a, b):  # the doubling of exercise 1.5, two steps of it
     for distance in (1, 2):
         before = (F.pad(x, (0, 0, distance, 0), value=y)[: len(x)] for x, y in ((a, 1.0), (b, 0.0)))
         a_before, b_before = before
@@ -407,15 +407,15 @@ WRONG = [
     ("check_1_3", lambda src: check_of("check_1_3").right(src).float()),
     ("check_1_4", lambda g, limit: g / g.norm().clamp(min=1)),
     ("check_1_4", lambda g, limit: g * min(1.0, limit**2 / g.norm().item())),
-    ("check_1_6", scan_by_division),
-    ("check_1_6", scan_in_place),
-    ("check_1_6", scan_of_four),
-    ("check_1_6", scan(lambda a, b, h, t: a[0] * h + b[t])),
-    ("check_1_6", scan(lambda a, b, h, t: a[t - 1] * h + b[t])),
-    ("check_1_6", scan(lambda a, b, h, t: a[t].abs() * h + b[t])),
-    ("check_1_6", scan(lambda a, b, h, t: a[t] * h + b[t], first=lambda a, b: a[0] + b[0])),
-    ("check_1_6", lambda a, b: check_of("check_1_6").right(a.T, b.T).T),
-    ("check_1_6", lambda a, b: check_of("check_1_6").right(a, b)[-1]),
+    ("check_1_5", scan_by_division),
+    ("check_1_5", scan_in_place),
+    ("check_1_5", scan_of_four),
+    ("check_1_5", scan(lambda a, b, h, t: a[0] * h + b[t])),
+    ("check_1_5", scan(lambda a, b, h, t: a[t - 1] * h + b[t])),
+    ("check_1_5", scan(lambda a, b, h, t: a[t].abs() * h + b[t])),
+    ("check_1_5", scan(lambda a, b, h, t: a[t] * h + b[t], first=lambda a, b: a[0] + b[0])),
+    ("check_1_5", lambda a, b: check_of("check_1_5").right(a.T, b.T).T),
+    ("check_1_5", lambda a, b: check_of("check_1_5").right(a, b)[-1]),
     ("check_3_4", lambda q, k, v: CHECKS["by_pairs"](q, k, v)),
     *(("check_masked", filled(x)) for x in (-10.0, -20.0, -100.0)),
     ("check_masked", added),
@@ -521,7 +521,6 @@ WRONG = [
     ("check_1_1", 4.03),
     ("check_1_2", 49.5),
     ("check_1_2", 50.4),
-    ("check_1_5", True),
     ("check_5_1", 4_198_000),
     ("check_13_3", 290),
     ("check_13_4", 62.95),
@@ -545,7 +544,6 @@ RIGHT = [
     ("check_shift", as_arrays("check_shift", lambda pair: torch.stack(pair))),
     ("check_shift", as_arrays("check_shift", lambda pair: [row.tolist() for row in pair])),
     ("check_1_1", np.float32(4)),
-    ("check_1_5", 1),
     ("check_look_back", as_arrays("check_look_back", lambda pair: [x.tolist() for x in pair])),
     ("check_2_2", [600, 30]),
     ("check_3_3", "keys"),
@@ -567,9 +565,9 @@ RIGHT = [
     ("check_beam", sorted_beams),
     ("check_cache", cached()),
     ("check_cache", cached_in_a_list),
-    ("check_1_6", scan(lambda a, b, h, t: a[t] * h + b[t])),
-    ("check_1_6", as_arrays("check_1_6", lambda states: states.numpy())),
-    ("check_1_6", as_arrays("check_1_6", lambda states: [*states])),
+    ("check_1_5", scan(lambda a, b, h, t: a[t] * h + b[t])),
+    ("check_1_5", as_arrays("check_1_5", lambda states: states.numpy())),
+    ("check_1_5", as_arrays("check_1_5", lambda states: [*states])),
     ("check_5_2", einsums()),
     ("check_5_2", as_arrays("check_5_2", lambda out: out.numpy())),
     ("check_split", lambda z, h: torch.stack(z.chunk(h, dim=-1), dim=1)),

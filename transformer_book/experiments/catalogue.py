@@ -15,6 +15,7 @@ HOMES = {
     "shares": "transformer_book.experiments.chapter_00:shares",
     "first_word": "transformer_book.experiments.chapter_01:first_word",
     "code": "transformer_book.experiments.chapter_01:code",
+    "neck": "transformer_book.experiments.chapter_01.neck:neck",
     "reach": "transformer_book.experiments.chapter_02:reach",
     "scores": "transformer_book.experiments.chapter_02:scores",
     "looks": "transformer_book.experiments.chapter_02.looks:looks",

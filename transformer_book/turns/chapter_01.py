@@ -97,7 +97,6 @@ check_1_4 = YourTurn(
         "a short gradient stays as it is": lambda v, limit: v * limit / v.norm(),
     },
 )
-check_1_5 = Question("Exercise 1.5", 1.0, mistakes={0.0: "what does WᵀW = I say of |Wv|²?"})
 
 
 def _one_by_one(a: Tensor, b: Tensor) -> Tensor:
@@ -116,8 +115,8 @@ def _steps() -> Iterator[tuple[Tensor, Tensor]]:
         yield a, b
 
 
-check_1_6 = YourTurn(
-    "Exercise 1.6",
+check_1_5 = YourTurn(
+    "Exercise 1.5",
     _one_by_one,
     list(_steps()),
     mistakes={"b_t is not multiplied by a_t": lambda a, b: _one_by_one(a, a * b)},
