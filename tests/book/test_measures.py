@@ -24,7 +24,7 @@ from transformer_book.experiments import (
 )
 from transformer_book.experiments.catalogue import HOMES, experiment
 from transformer_book.experiments.chapter_04 import masks
-from transformer_book.experiments.chapter_06 import aliases, leak
+from transformer_book.experiments.chapter_06 import aliases
 from transformer_book.experiments.chapter_07.stacks import RATES, Rates
 from transformer_book.experiments.chapter_08 import start_and_step
 from transformer_book.experiments.chapter_14 import looks as looks_14
@@ -162,10 +162,9 @@ def test_what_a_writer_sees_is_not_what_it_knows_alone():
 
 
 def test_the_loss_that_is_told_is_the_mean_of_the_last_fifty(monkeypatch):
-    for module in (masks, leak):
-        monkeypatch.setattr(module, "train_translator", lambda *_, **__: [9.0] * 10 + [2.0] * 50)
-        monkeypatch.setattr(module, "judge", lambda *_: SimpleNamespace(exact=0.5))
-        assert dict(module.learn(dict, reported(60))) == {60: {"loss": 2.0, "exact": 0.5}}
+    monkeypatch.setattr(masks, "train_translator", lambda *_, **__: [9.0] * 10 + [2.0] * 50)
+    monkeypatch.setattr(masks, "judge", lambda *_: SimpleNamespace(exact=0.5))
+    assert dict(masks.learn(dict, reported(60))) == {60: {"loss": 2.0, "exact": 0.5}}
 
 
 def test_what_is_made_of_sure_and_wrong_answers():
@@ -224,11 +223,12 @@ def test_where_copies_are_right():
 
     cell = SimpleNamespace(
         accuracy=accuracy, ahead=ahead, train=lambda *_: None, sequences=None,
-        begun_late=lambda model, start: torch.tensor(float(start)),
+        begun_late=lambda model, start: torch.tensor(float(start**2)),
         in_window=lambda model, length: torch.tensor(float(length)),
     )  # fmt: skip
     found = dict(chapter_06.learn(dict, reported(5), cell=cell))[5]
-    assert found == {"right": 13, "beyond": (24 + 95) / 2, "late": 56, "window": 192}
+    assert found == {"right": 13, "beyond": (24 + 95) / 2, "late": 2688, "window": 192}
+    # the mean of all starts: the best of them would be 72² = 5184
     found = dict(chapter_06.learn_and_hide(dict, reported(5), cell=cell))[5]
     assert (found["right"], found["at 96"], found["flat top"]) == (13, 49, (42 + 59) / 2)
 
@@ -243,6 +243,28 @@ def test_where_copies_are_right():
         "to 50": n_hidden(lambda d: abs(d) > 50),
     }
     assert {name: (found[name] - 49) / 1000 for name in hidden} == hidden
+
+
+def test_turns_are_a_share_of_squares_and_point_at_new_places():
+    class Model(nn.Module):
+        def __init__(self, worth):
+            super().__init__()
+            self.worth, self.positions = worth, SimpleNamespace(table=torch.eye(30, 32))
+
+    cell = SimpleNamespace(
+        train=lambda *_: None, sequences=None, ahead=None,
+        place_maps=lambda model: torch.tensor([3.0, 4.0]),
+        turn_part=lambda maps: torch.tensor([3.0, 0.0]),
+        only_turns=lambda model: Model(10.0),
+        points_back=lambda maps: torch.cat([torch.ones(24), maps.sum().expand(72)]),
+        begun_late=lambda model, start: torch.tensor(start * model.worth),
+        accuracy=lambda model, length: model.worth * (torch.arange(3, length) > 23).float(),
+    )  # fmt: skip
+    ((_, found),) = chapter_06.learn_and_turn(lambda: Model(1.0), reported(5), cell=cell)
+    assert found == pytest.approx(
+        {"share": 9 / 25, "points": 7, "turns point": 3, "late": 48, "turned late": 480,
+         "beyond": 1, "turned beyond": 10, "eight": 48}
+    )  # fmt: skip
 
 
 def test_distances_are_foretold_by_the_clocks():

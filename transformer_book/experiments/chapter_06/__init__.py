@@ -1,4 +1,4 @@
-"""Chapter 6: copying beyond the training length, and the translator, both trained for longer."""
+"""Chapter 6: copying beyond the training length, and why it fails; a translator trained longer."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -13,7 +13,6 @@ from transformer.positional import (
     Positions,
     RotaryPositions,
     SinusoidalPositions,
-    sinusoidal_encoding,
 )
 from transformer_book.experiments.cells import chapter
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
@@ -25,7 +24,7 @@ HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_06"
 CELLS = ("copy-task", "copier", "accuracy", "window")
 TRANSLATORS = ("imports*", "translator-model*")
 STEPS = (160, 1280, 2000)
-LATE = (24, 48, 96)  # where sequences begin that begin late
+LATE = (24, 48, 72)  # where sequences begin that begin late: all positions up to 95
 UNLUCKY = (54, 60, -60, -66)  # how far ahead a key is; negative: back
 
 
@@ -48,7 +47,7 @@ def learn(make: Make, plan: Plan, *, cell: SimpleNamespace) -> Iterable[tuple[in
             {
                 "right": cell.accuracy(model).mean().item(),
                 "beyond": cell.accuracy(model, 96)[21:].mean().item(),
-                "late": sum(cell.begun_late(model, start).item() for start in LATE) / len(LATE),
+                "late": late(cell, model),
                 "window": cell.in_window(model, 192).item(),
             },
         )
@@ -85,13 +84,46 @@ def learn_and_hide(
         )
 
 
-class Beside(Positions):
-    """Sinusoids of 16 numbers in the place of a word's last 16."""
+class Somewhere(SinusoidalPositions):
+    """Sinusoids that begin anywhere from 0 to 72 in training, so that all of 96 rows are met."""
 
     def embed(self, x: Tensor, start: object = 0) -> Tensor:
-        """The words' first 16 numbers, and their positions."""
-        rows = sinusoidal_encoding(x.size(1), 16).to(x)
-        return torch.cat([x[..., :16], rows.expand(len(x), -1, -1)], dim=-1)
+        """The words and their rows."""
+        return super().embed(x, int(torch.randint(73, ())) if self.training else 0)
+
+
+def learn_and_turn(
+    make: Make, plan: Plan, *, cell: SimpleNamespace
+) -> Iterable[tuple[int, Measures]]:
+    """What of the map between places is turns, and what sinusoids do with these alone.
+
+    "share": of its squared numbers. "points", "turns point": the share of rows from 24 on that fit
+    the key three back best, by the map and by its turns. "late" and "beyond" as above; "turned":
+    with the turns alone. "eight": late, with rows cut to the first eight directions of training.
+    """
+    for n_steps in plan.steps:
+        model = make()
+        cell.train(model, cell.sequences, plan.lr, n_steps)
+        model.eval()
+        maps, turned = cell.place_maps(model), cell.only_turns(model)
+        turns = cell.turn_part(maps)
+        found = {
+            "share": (turns.square().sum() / maps.square().sum()).item(),
+            "points": cell.points_back(maps)[24:].mean().item(),
+            "turns point": cell.points_back(turns)[24:].mean().item(),
+            "late": late(cell, model),
+            "turned late": late(cell, turned),
+            "beyond": cell.accuracy(model, 96)[21:].mean().item(),
+            "turned beyond": cell.accuracy(turned, 96)[21:].mean().item(),
+        }
+        known = torch.linalg.svd(model.positions.table[:24]).Vh[:8]
+        model.positions.table @= known.T @ known
+        yield n_steps, found | {"eight": late(cell, model)}
+
+
+def late(cell: SimpleNamespace, model: nn.Module) -> float:
+    """The share that is right of 24 symbols that begin late, the mean over all starts."""
+    return sum(cell.begun_late(model, start).item() for start in LATE) / len(LATE)
 
 
 def length_arms() -> dict[str, Arm]:
@@ -120,7 +152,6 @@ def short_arms() -> dict[str, Arm]:
     cell = cells.names()
     kinds: dict[str, Callable[[], nn.Module]] = {
         "no positions": Positions,
-        "beside": Beside,
         "rotary": lambda: RotaryPositions(256, d_k=16),
     }
     return {
@@ -129,6 +160,26 @@ def short_arms() -> dict[str, Arm]:
             learn=partial(learn_and_hide, cell=cell),
             rates=(0.01,),
             steps=(160,),
+            code=cells.code(ME),
+            chapter=6,
+        )
+        for name, kind in kinds.items()
+    }
+
+
+def turn_arms() -> dict[str, Arm]:
+    cells = chapter(6, "imports*", "train", definitions=(*CELLS, "turn-part"))
+    cell = cells.names()
+    kinds: dict[str, Callable[[], nn.Module]] = {
+        "sinusoids": lambda: SinusoidalPositions(256, 32),
+        "sinusoids, random starts": lambda: Somewhere(256, 32),
+    }
+    return {
+        name: Arm(
+            make=partial(_copier, cell, kind),
+            learn=partial(learn_and_turn, cell=cell),
+            rates=(0.01,),
+            steps=(160, 2000),
             code=cells.code(ME),
             chapter=6,
         )
@@ -162,6 +213,7 @@ lengths = Experiment(
     scale=1.0,
     judged_by=("right",),
     arms=length_arms,
+    seeds=(0, 1, 2, 3, 4),
     seconds=12.0,
 )
 short = Experiment(
@@ -173,6 +225,16 @@ short = Experiment(
     seeds=(0, 1, 2, 3, 4),
     widens=False,
     seconds=4.0,
+)
+by_turns = Experiment(
+    path=HERE / "by_turns.json",
+    question="Do trained sinusoids step by Equation 6.3, and what is in their way beyond training?",
+    measure="late",
+    scale=1.0,
+    arms=turn_arms,
+    seeds=(0, 1, 2, 3, 4),
+    widens=False,
+    seconds=6.0,
 )
 longer = Experiment(
     path=HERE / "longer.json",
