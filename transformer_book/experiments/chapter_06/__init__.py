@@ -22,6 +22,7 @@ from transformer_book.experiments.translator.teaching import taught
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_06"
 CELLS = ("copy-task", "copier", "accuracy", "window")
+TURNS = ("turn-part", "only-turns", "solution-6-5")
 TRANSLATORS = ("imports*", "translator-model*")
 STEPS = (160, 1280, 2000)
 LATE = (24, 48, 72)  # where sequences begin that begin late: all positions up to 95
@@ -82,14 +83,6 @@ def learn_and_hide(
                 "to 50": right(96, ahead.abs() <= 50),
             },
         )
-
-
-class Somewhere(SinusoidalPositions):
-    """Sinusoids that begin anywhere from 0 to 72 in training, so that all of 96 rows are met."""
-
-    def embed(self, x: Tensor, start: object = 0) -> Tensor:
-        """The words and their rows."""
-        return super().embed(x, int(torch.randint(73, ())) if self.training else 0)
 
 
 def learn_and_turn(
@@ -168,11 +161,11 @@ def short_arms() -> dict[str, Arm]:
 
 
 def turn_arms() -> dict[str, Arm]:
-    cells = chapter(6, "imports*", "train", definitions=(*CELLS, "turn-part"))
+    cells = chapter(6, "imports*", "train", definitions=(*CELLS, *TURNS))
     cell = cells.names()
     kinds: dict[str, Callable[[], nn.Module]] = {
         "sinusoids": lambda: SinusoidalPositions(256, 32),
-        "sinusoids, random starts": lambda: Somewhere(256, 32),
+        "sinusoids, random starts": lambda: cell.Somewhere(256, 32),
     }
     return {
         name: Arm(
