@@ -6,7 +6,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from transformer.positional import (
     LearnedPositions,
@@ -37,8 +37,7 @@ def learn_to_translate(make: Make, plan: Plan) -> Iterable[tuple[int, Measures]]
 def learn(make: Make, plan: Plan, *, cell: SimpleNamespace) -> Iterable[tuple[int, Measures]]:
     """Shares of right copies: "right" at the training length, "beyond" it in longer sequences.
 
-    "late": 24 symbols that begin at a later position; "window": 192 of which each sees 23 both
-    ways.
+    "window": in sequences of 192 symbols of which each sees 23 both ways.
     """
     for n_steps in plan.steps:
         model = make()
@@ -48,7 +47,6 @@ def learn(make: Make, plan: Plan, *, cell: SimpleNamespace) -> Iterable[tuple[in
             {
                 "right": cell.accuracy(model).mean().item(),
                 "beyond": cell.accuracy(model, 96)[21:].mean().item(),
-                "late": late(cell, model),
                 "window": cell.in_window(model, 192).item(),
             },
         )
@@ -59,6 +57,7 @@ def learn_and_hide(
 ) -> Iterable[tuple[int, Measures]]:
     """The same in sequences of 96, and what hidden distances change.
 
+    "late": of 24 symbols that begin at a later position, without keys before them.
     "flat top": from position 42 to 59. "no four", "only four": without the unlucky ones, and with
     these as the only new distances; "no others": without as many others; "to 50": without those
     over 50.
@@ -75,6 +74,8 @@ def learn_and_hide(
             n_steps,
             {
                 "right": right(),
+                "late": late(cell, model),
+                "beyond": cell.accuracy(model, 96)[21:].mean().item(),
                 "at 96": right(96),
                 "flat top": cell.accuracy(model, 96)[39:57].mean().item(),
                 "no four": right(96, ~torch.isin(ahead, unlucky)),
@@ -119,65 +120,49 @@ def late(cell: SimpleNamespace, model: nn.Module) -> float:
     return sum(cell.begun_late(model, start).item() for start in LATE) / len(LATE)
 
 
-def length_arms() -> dict[str, Arm]:
-    cells = chapter(6, "imports*", "train", definitions=CELLS)
+def arms_of(
+    *kinds: str,
+    learn: Callable[..., Iterable[tuple[int, Measures]]],
+    steps: tuple[int, ...],
+    rates: tuple[float, ...] = (0.01,),
+    definitions: tuple[str, ...] = CELLS,
+) -> dict[str, Arm]:
+    """The page's copier with each of these kinds of positions."""
+    cells = chapter(6, "imports*", "train", definitions=definitions)
     cell = cells.names()
-    kinds: dict[str, Callable[[], nn.Module]] = {
+    makes: dict[str, Callable[[], nn.Module]] = {
+        "no positions": Positions,
         "sinusoids": lambda: SinusoidalPositions(256, 32),
+        "sinusoids, random starts": lambda: cell.Somewhere(256, 32),
         "learned": lambda: LearnedPositions(256, 32),
         "rotary": lambda: RotaryPositions(256, d_k=16),
     }
     return {
-        name: Arm(
-            make=partial(_copier, cell, kind),
+        kind: Arm(
+            make=partial(_copier, cell, makes[kind]),
             learn=partial(learn, cell=cell),
-            rates=(0.0025, 0.005, 0.01, 0.02),
-            steps=STEPS,
+            rates=rates,
+            steps=steps,
             code=cells.code(ME),
             chapter=6,
         )
-        for name, kind in kinds.items()
+        for kind in kinds
     }
+
+
+def length_arms() -> dict[str, Arm]:
+    rates = (0.0025, 0.005, 0.01, 0.02)
+    return arms_of("sinusoids", "learned", "rotary", learn=learn, steps=STEPS, rates=rates)
 
 
 def short_arms() -> dict[str, Arm]:
-    cells = chapter(6, "imports*", "train", definitions=CELLS)
-    cell = cells.names()
-    kinds: dict[str, Callable[[], nn.Module]] = {
-        "no positions": Positions,
-        "rotary": lambda: RotaryPositions(256, d_k=16),
-    }
-    return {
-        name: Arm(
-            make=partial(_copier, cell, kind),
-            learn=partial(learn_and_hide, cell=cell),
-            rates=(0.01,),
-            steps=(160,),
-            code=cells.code(ME),
-            chapter=6,
-        )
-        for name, kind in kinds.items()
-    }
+    kinds = ("no positions", "sinusoids", "learned", "rotary")
+    return arms_of(*kinds, learn=learn_and_hide, steps=(160,))
 
 
 def turn_arms() -> dict[str, Arm]:
-    cells = chapter(6, "imports*", "train", definitions=(*CELLS, *TURNS))
-    cell = cells.names()
-    kinds: dict[str, Callable[[], nn.Module]] = {
-        "sinusoids": lambda: SinusoidalPositions(256, 32),
-        "sinusoids, random starts": lambda: cell.Somewhere(256, 32),
-    }
-    return {
-        name: Arm(
-            make=partial(_copier, cell, kind),
-            learn=partial(learn_and_turn, cell=cell),
-            rates=(0.01,),
-            steps=(160, 2000),
-            code=cells.code(ME),
-            chapter=6,
-        )
-        for name, kind in kinds.items()
-    }
+    kinds, cells = ("sinusoids", "sinusoids, random starts"), (*CELLS, *TURNS)
+    return arms_of(*kinds, learn=learn_and_turn, steps=(160, 2000), definitions=cells)
 
 
 def _copier(cell: SimpleNamespace, kind: Callable[[], nn.Module]) -> nn.Module:
@@ -206,7 +191,6 @@ lengths = Experiment(
     scale=1.0,
     judged_by=("right",),
     arms=length_arms,
-    seeds=(0, 1, 2, 3, 4),
     seconds=12.0,
 )
 short = Experiment(
