@@ -24,7 +24,7 @@ from transformer_book.experiments import (
 )
 from transformer_book.experiments.catalogue import HOMES, experiment
 from transformer_book.experiments.chapter_04 import masks
-from transformer_book.experiments.chapter_06 import aliases
+from transformer_book.experiments.chapter_06 import aliases, leak
 from transformer_book.experiments.chapter_07.stacks import RATES, Rates
 from transformer_book.experiments.chapter_08 import start_and_step
 from transformer_book.experiments.chapter_14 import looks as looks_14
@@ -162,9 +162,10 @@ def test_what_a_writer_sees_is_not_what_it_knows_alone():
 
 
 def test_the_loss_that_is_told_is_the_mean_of_the_last_fifty(monkeypatch):
-    monkeypatch.setattr(masks, "train_translator", lambda *_, **__: [9.0] * 10 + [2.0] * 50)
-    monkeypatch.setattr(masks, "judge", lambda *_: SimpleNamespace(exact=0.5))
-    assert dict(masks.learn(dict, reported(60))) == {60: {"loss": 2.0, "exact": 0.5}}
+    for module in (masks, leak):
+        monkeypatch.setattr(module, "train_translator", lambda *_, **__: [9.0] * 10 + [2.0] * 50)
+        monkeypatch.setattr(module, "judge", lambda *_: SimpleNamespace(exact=0.5))
+        assert dict(module.learn(dict, reported(60))) == {60: {"loss": 2.0, "exact": 0.5}}
 
 
 def test_what_is_made_of_sure_and_wrong_answers():

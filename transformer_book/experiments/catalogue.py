@@ -31,6 +31,7 @@ HOMES = {
     "longer": "transformer_book.experiments.chapter_06:longer",
     "who_sees": "transformer_book.experiments.chapter_06.who_sees:who_sees",
     "aliases": "transformer_book.experiments.chapter_06.aliases:aliases",
+    "leak": "transformer_book.experiments.chapter_06.leak:leak",
     "orders": "transformer_book.experiments.chapter_07:orders",
     "twice": "transformer_book.experiments.chapter_07:twice",
     "wires": "transformer_book.experiments.chapter_07.wires:wires",
