@@ -250,7 +250,8 @@ def test_turns_are_a_share_of_squares_and_point_at_new_places():
     class Model(nn.Module):
         def __init__(self, worth):
             super().__init__()
-            self.worth, self.positions = worth, SimpleNamespace(table=torch.eye(30, 32))
+            self.worth, self.positions = worth, nn.Module()
+            self.positions.register_buffer("table", torch.eye(30, 32))
 
     cell = SimpleNamespace(
         train=lambda *_: None, sequences=None, ahead=None,

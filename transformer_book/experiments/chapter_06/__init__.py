@@ -110,8 +110,9 @@ def learn_and_turn(
             "beyond": cell.accuracy(model, 96)[21:].mean().item(),
             "turned beyond": cell.accuracy(turned, 96)[21:].mean().item(),
         }
-        known = torch.linalg.svd(model.positions.table[:24]).Vh[:8]
-        model.positions.table @= known.T @ known
+        table = model.get_buffer("positions.table")
+        known = torch.linalg.svd(table[:24]).Vh[:8]
+        table.copy_(table @ known.T @ known)
         yield n_steps, found | {"eight": late(cell, model)}
 
 
