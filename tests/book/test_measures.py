@@ -264,13 +264,14 @@ def test_where_copies_are_right():
 
     cell = SimpleNamespace(
         accuracy=accuracy, ahead=ahead, train=lambda *_: None, sequences=None,
-        begun_late=lambda model, start: torch.tensor(float(start)),
+        begun_late=lambda model, start: torch.tensor(float(start**2)),
         in_window=lambda model, length: torch.tensor(float(length)),
     )  # fmt: skip
     found = dict(chapter_06.learn(dict, reported(5), cell=cell))[5]
-    assert found == {"right": 13, "beyond": (24 + 95) / 2, "late": 56, "window": 192}
+    assert found == {"right": 13, "beyond": (24 + 95) / 2, "window": 192}
     found = dict(chapter_06.learn_and_hide(dict, reported(5), cell=cell))[5]
     assert (found["right"], found["at 96"], found["flat top"]) == (13, 49, (42 + 59) / 2)
+    assert found["late"] == 2688  # the mean of all starts; the best of them has 72² = 5184
 
     def n_hidden(hides):  # of queries and keys, by hand
         return sum(hides(k - q) for q in range(96) for k in range(96))
@@ -283,6 +284,29 @@ def test_where_copies_are_right():
         "to 50": n_hidden(lambda d: abs(d) > 50),
     }
     assert {name: (found[name] - 49) / 1000 for name in hidden} == hidden
+
+
+def test_turns_are_a_share_of_squares_and_point_at_new_places():
+    class Model(nn.Module):
+        def __init__(self, worth):
+            super().__init__()
+            self.worth, self.positions = worth, nn.Module()
+            self.positions.register_buffer("table", torch.eye(30, 32))
+
+    cell = SimpleNamespace(
+        train=lambda *_: None, sequences=None, ahead=None,
+        place_maps=lambda model: torch.tensor([3.0, 4.0]),
+        turn_part=lambda maps: torch.tensor([3.0, 0.0]),
+        only_turns=lambda model: Model(10.0),
+        points_back=lambda maps: torch.cat([torch.ones(24), maps.sum().expand(72)]),
+        begun_late=lambda model, start: torch.tensor(start * model.worth),
+        accuracy=lambda model, length: model.worth * (torch.arange(3, length) > 23).float(),
+    )  # fmt: skip
+    ((_, found),) = chapter_06.learn_and_turn(lambda: Model(1.0), reported(5), cell=cell)
+    assert found == pytest.approx(
+        {"share": 9 / 25, "points": 7, "turns point": 3, "late": 48, "turned late": 480,
+         "beyond": 1, "turned beyond": 10, "eight": 48}
+    )  # fmt: skip
 
 
 def test_distances_are_foretold_by_the_clocks():

@@ -30,6 +30,7 @@ HOMES = {
     "heads": "transformer_book.experiments.chapter_05:heads",
     "lengths": "transformer_book.experiments.chapter_06:lengths",
     "short": "transformer_book.experiments.chapter_06:short",
+    "by_turns": "transformer_book.experiments.chapter_06:by_turns",
     "longer": "transformer_book.experiments.chapter_06:longer",
     "who_sees": "transformer_book.experiments.chapter_06.who_sees:who_sees",
     "aliases": "transformer_book.experiments.chapter_06.aliases:aliases",

@@ -1,4 +1,4 @@
-"""Chapter 6: copying beyond the training length, and the translator, both trained for longer."""
+"""Chapter 6: copying beyond the training length, and why it fails; a translator trained longer."""
 
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -6,14 +6,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from transformer.positional import (
     LearnedPositions,
     Positions,
     RotaryPositions,
     SinusoidalPositions,
-    sinusoidal_encoding,
 )
 from transformer_book.experiments.cells import chapter
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
@@ -23,9 +22,10 @@ from transformer_book.experiments.translator.teaching import taught
 
 HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_06"
 CELLS = ("copy-task", "copier", "accuracy", "window")
+TURNS = ("turn-part", "only-turns", "solution-6-5")
 TRANSLATORS = ("imports*", "translator-model*")
 STEPS = (160, 1280, 2000)
-LATE = (24, 48, 96)  # where sequences begin that begin late
+LATE = (24, 48, 72)  # where sequences begin that begin late: all positions up to 95
 UNLUCKY = (54, 60, -60, -66)  # how far ahead a key is; negative: back
 
 
@@ -37,8 +37,7 @@ def learn_to_translate(make: Make, plan: Plan) -> Iterable[tuple[int, Measures]]
 def learn(make: Make, plan: Plan, *, cell: SimpleNamespace) -> Iterable[tuple[int, Measures]]:
     """Shares of right copies: "right" at the training length, "beyond" it in longer sequences.
 
-    "late": 24 symbols that begin at a later position; "window": 192 of which each sees 23 both
-    ways.
+    "window": in sequences of 192 symbols of which each sees 23 both ways.
     """
     for n_steps in plan.steps:
         model = make()
@@ -48,7 +47,6 @@ def learn(make: Make, plan: Plan, *, cell: SimpleNamespace) -> Iterable[tuple[in
             {
                 "right": cell.accuracy(model).mean().item(),
                 "beyond": cell.accuracy(model, 96)[21:].mean().item(),
-                "late": sum(cell.begun_late(model, start).item() for start in LATE) / len(LATE),
                 "window": cell.in_window(model, 192).item(),
             },
         )
@@ -59,6 +57,7 @@ def learn_and_hide(
 ) -> Iterable[tuple[int, Measures]]:
     """The same in sequences of 96, and what hidden distances change.
 
+    "late": of 24 symbols that begin at a later position, without keys before them.
     "flat top": from position 42 to 59. "no four", "only four": without the unlucky ones, and with
     these as the only new distances; "no others": without as many others; "to 50": without those
     over 50.
@@ -75,6 +74,8 @@ def learn_and_hide(
             n_steps,
             {
                 "right": right(),
+                "late": late(cell, model),
+                "beyond": cell.accuracy(model, 96)[21:].mean().item(),
                 "at 96": right(96),
                 "flat top": cell.accuracy(model, 96)[39:57].mean().item(),
                 "no four": right(96, ~torch.isin(ahead, unlucky)),
@@ -85,55 +86,84 @@ def learn_and_hide(
         )
 
 
-class Beside(Positions):
-    """Sinusoids of 16 numbers in the place of a word's last 16."""
+def learn_and_turn(
+    make: Make, plan: Plan, *, cell: SimpleNamespace
+) -> Iterable[tuple[int, Measures]]:
+    """What of the map between places is turns, and what sinusoids do with these alone.
 
-    def embed(self, x: Tensor, start: object = 0) -> Tensor:
-        """The words' first 16 numbers, and their positions."""
-        rows = sinusoidal_encoding(x.size(1), 16).to(x)
-        return torch.cat([x[..., :16], rows.expand(len(x), -1, -1)], dim=-1)
+    "share": of its squared numbers. "points", "turns point": the share of rows from 24 on that fit
+    the key three back best, by the map and by its turns. "late" and "beyond" as above; "turned":
+    with the turns alone. "eight": late, with rows cut to the first eight directions of training.
+    """
+    for n_steps in plan.steps:
+        model = make()
+        cell.train(model, cell.sequences, plan.lr, n_steps)
+        model.eval()
+        maps, turned = cell.place_maps(model), cell.only_turns(model)
+        turns = cell.turn_part(maps)
+        found = {
+            "share": (turns.square().sum() / maps.square().sum()).item(),
+            "points": cell.points_back(maps)[24:].mean().item(),
+            "turns point": cell.points_back(turns)[24:].mean().item(),
+            "late": late(cell, model),
+            "turned late": late(cell, turned),
+            "beyond": cell.accuracy(model, 96)[21:].mean().item(),
+            "turned beyond": cell.accuracy(turned, 96)[21:].mean().item(),
+        }
+        table = model.get_buffer("positions.table")
+        known = torch.linalg.svd(table[:24]).Vh[:8]
+        table.copy_(table @ known.T @ known)
+        yield n_steps, found | {"eight": late(cell, model)}
 
 
-def length_arms() -> dict[str, Arm]:
-    cells = chapter(6, "imports*", "train", definitions=CELLS)
+def late(cell: SimpleNamespace, model: nn.Module) -> float:
+    """The share that is right of 24 symbols that begin late, the mean over all starts."""
+    return sum(cell.begun_late(model, start).item() for start in LATE) / len(LATE)
+
+
+def arms_of(
+    *kinds: str,
+    learn: Callable[..., Iterable[tuple[int, Measures]]],
+    steps: tuple[int, ...],
+    rates: tuple[float, ...] = (0.01,),
+    definitions: tuple[str, ...] = CELLS,
+) -> dict[str, Arm]:
+    """The page's copier with each of these kinds of positions."""
+    cells = chapter(6, "imports*", "train", definitions=definitions)
     cell = cells.names()
-    kinds: dict[str, Callable[[], nn.Module]] = {
+    makes: dict[str, Callable[[], nn.Module]] = {
+        "no positions": Positions,
         "sinusoids": lambda: SinusoidalPositions(256, 32),
+        "sinusoids, random starts": lambda: cell.Somewhere(256, 32),
         "learned": lambda: LearnedPositions(256, 32),
         "rotary": lambda: RotaryPositions(256, d_k=16),
     }
     return {
-        name: Arm(
-            make=partial(_copier, cell, kind),
+        kind: Arm(
+            make=partial(_copier, cell, makes[kind]),
             learn=partial(learn, cell=cell),
-            rates=(0.0025, 0.005, 0.01, 0.02),
-            steps=STEPS,
+            rates=rates,
+            steps=steps,
             code=cells.code(ME),
             chapter=6,
         )
-        for name, kind in kinds.items()
+        for kind in kinds
     }
+
+
+def length_arms() -> dict[str, Arm]:
+    rates = (0.0025, 0.005, 0.01, 0.02)
+    return arms_of("sinusoids", "learned", "rotary", learn=learn, steps=STEPS, rates=rates)
 
 
 def short_arms() -> dict[str, Arm]:
-    cells = chapter(6, "imports*", "train", definitions=CELLS)
-    cell = cells.names()
-    kinds: dict[str, Callable[[], nn.Module]] = {
-        "no positions": Positions,
-        "beside": Beside,
-        "rotary": lambda: RotaryPositions(256, d_k=16),
-    }
-    return {
-        name: Arm(
-            make=partial(_copier, cell, kind),
-            learn=partial(learn_and_hide, cell=cell),
-            rates=(0.01,),
-            steps=(160,),
-            code=cells.code(ME),
-            chapter=6,
-        )
-        for name, kind in kinds.items()
-    }
+    kinds = ("no positions", "sinusoids", "learned", "rotary")
+    return arms_of(*kinds, learn=learn_and_hide, steps=(160,))
+
+
+def turn_arms() -> dict[str, Arm]:
+    kinds, cells = ("sinusoids", "sinusoids, random starts"), (*CELLS, *TURNS)
+    return arms_of(*kinds, learn=learn_and_turn, steps=(160, 2000), definitions=cells)
 
 
 def _copier(cell: SimpleNamespace, kind: Callable[[], nn.Module]) -> nn.Module:
@@ -173,6 +203,16 @@ short = Experiment(
     seeds=(0, 1, 2, 3, 4),
     widens=False,
     seconds=4.0,
+)
+by_turns = Experiment(
+    path=HERE / "by_turns.json",
+    question="Do trained sinusoids step by Equation 6.3, and what is in their way beyond training?",
+    measure="late",
+    scale=1.0,
+    arms=turn_arms,
+    seeds=(0, 1, 2, 3, 4),
+    widens=False,
+    seconds=6.0,
 )
 longer = Experiment(
     path=HERE / "longer.json",
