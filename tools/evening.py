@@ -22,11 +22,11 @@ STAGES = {
     "2_writer": ("writer", "Translator"),
     "3_attention": ("cross", "Translator"),
     "4_positions": ("solution-positions", "Translator"),
-    "5_mask": ("solution-mask", "Translator"),
-    "6_encoder": ("solution-residual", "Translator"),
-    "7_heads": ("heads", "FourHeads"),
-    "8_feed_forward": ("transformer", "Transformer"),
-    "9_layers": ("norms-decoder", "Transformer"),
+    "5_plus": ("plus", "Translator"),
+    "6_mask": ("solution-mask", "Translator"),
+    "7_encoder": ("solution-residual", "Translator"),
+    "8_heads": ("heads", "FourHeads"),
+    "9_layers": ("transformer", "Transformer"),
 }
 GPT_ENDS = """\
 gpt = train(GPT)

@@ -17,7 +17,7 @@ def numbered(sentences):
     return {word: i for i, word in enumerate(marks + sorted(words))}
 
 
-def padded(sentences, number_of, *first):
+def padded(sentences, number_of, *first):  # first: what comes in front
     rows = []
     for sentence in sentences:
         ids = [number_of[word] for word in sentence.split()]
@@ -52,7 +52,7 @@ def train(make, n_steps=400, rate=0.005, seed=3):
     random.seed(seed)
     model = make()
     adam = torch.optim.Adam(model.parameters(), lr=rate, fused=True)
-    shorter = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.0, n_steps)
+    shorter = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.0, n_steps)  # to 0
     for step in range(n_steps):
         loss = loss_of(model, random.sample(train_pairs, 32))
         adam.zero_grad()

@@ -52,7 +52,7 @@ def ask_translation(mine: Mine) -> str:
             expected=" ".join(pairs[first].target),
             it_writes=answers[first],
         )
-    tip = "" if share > GOOD else "\n    With embeddings that start small it is more (section 8.1)"
+    tip = "" if share > GOOD else "\n    With embeddings that start small it is more (section 8.8)"
     return f"it has learned, and translates sentences that it has never seen{tip}"
 
 

@@ -2,14 +2,17 @@
 
 import contextlib
 import io
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+from torch.nn.functional import normalize
 
+from transformer.data.grammar.lexicon import NOUNS
 from transformer_book.evening import PAGE, file_of
 from transformer_book.experiments.cells import code_of
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
@@ -17,12 +20,16 @@ from transformer_book.experiments.runs import Measures
 
 
 class Stage(NamedTuple):
-    """What is trained where: after the cell ``cell``, a new model of the class ``model``."""
+    """What is trained where: after the cell ``cell``, a new model of the class ``model``.
+
+    ``without`` is what the file is to lose, as a pattern; its first group stays.
+    """
 
     cell: str
     model: str = "Translator"
     n_steps: int = 400
     rate: float = 0.005
+    without: str = r"$()"
 
 
 STAGES = {
@@ -30,13 +37,13 @@ STAGES = {
     "a writer that hears nothing": Stage("writer"),
     "attention": Stage("cross"),
     "positions": Stage("solution-positions"),
+    "the plus sign": Stage("plus"),
     "French asks itself, no mask": Stage("self-attention"),
     "the causal mask": Stage("solution-mask"),
     "English asks itself, replaced": Stage("encoder"),
     "English asks itself, added": Stage("solution-residual"),
     "four heads": Stage("heads", "FourHeads"),
-    "feed-forward": Stage("transformer", "Transformer"),
-    "norms": Stage("norms-decoder", "Transformer"),
+    "feed-forward and norms": Stage("transformer", "Transformer"),
     "two layers": Stage("two-layers", "Transformer"),
     "a smaller start": Stage("scale", "Transformer"),
     "1,200 steps": Stage("final", "Transformer", n_steps=1200),
@@ -50,12 +57,20 @@ LONGER = {
     )
 }  # fmt: skip
 
+# which of two parts that come together is worth what
+APART = {
+    "feed-forward alone": STAGES["feed-forward and norms"]._replace(
+        without=r"\bself\.norm_\d(\(.*\))$"
+    ),
+}
+
 MIRRORED = ("the dog sees the cat", "the cat sees the dog")
 
 
 def source_of(stage: Stage) -> str:
     """The reader's file at this stage."""
-    return file_of(stage.cell, f"report(train({stage.model}))")
+    whole = file_of(stage.cell, f"report(train({stage.model}))")
+    return re.sub(stage.without, r"\1", whole, flags=re.MULTILINE)
 
 
 @cache
@@ -72,6 +87,20 @@ def make(source: str, model: str) -> nn.Module:
     return names_of(source)[model]()
 
 
+def kin(rows: Tensor, number_of: Mapping[str, int]) -> float:
+    """Of the five rows nearest to a noun's, the share that nouns of its gender and number have."""
+    kinds = {
+        number_of[word]: (noun.feminine, is_plural)
+        for noun in NOUNS
+        for is_plural, word in enumerate(noun.english)
+        if word in number_of
+    }
+    rows = normalize(rows, dim=1)
+    nearest = (rows @ rows.T).fill_diagonal_(-2.0).topk(5).indices.tolist()
+    found = [kinds.get(other) == kind for i, kind in kinds.items() for other in nearest[i]]
+    return sum(found) / len(found)
+
+
 def learn(stage: Stage, new: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
     """Trains and tests as the page does."""
     names = names_of(source_of(stage))
@@ -84,12 +113,14 @@ def learn(stage: Stage, new: Make, plan: Plan) -> Iterator[tuple[int, Measures]]
     with torch.no_grad():
         loss = names["loss_of"](model, test).item()
     measures = {"right": sum(right) / len(right), "loss": loss, "apart": float(one != other)}
+    if stage.model == "Transformer":
+        measures["kin"] = kin(model.src_embedding.rows.weight.detach(), names["english"])
     yield max(plan.steps), measures
 
 
 def arms() -> dict[str, Arm]:
     found = {}
-    for name, stage in (STAGES | LONGER).items():
+    for name, stage in (STAGES | LONGER | APART).items():
         source = source_of(stage)
         found[name] = Arm(
             make=partial(make, source, stage.model),

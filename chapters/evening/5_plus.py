@@ -18,7 +18,7 @@ def numbered(sentences):
     return {word: i for i, word in enumerate(marks + sorted(words))}
 
 
-def padded(sentences, number_of, *first):
+def padded(sentences, number_of, *first):  # first: what comes in front
     rows = []
     for sentence in sentences:
         ids = [number_of[word] for word in sentence.split()]
@@ -43,7 +43,7 @@ def train(make, n_steps=400, rate=0.005, seed=3):
     random.seed(seed)
     model = make()
     adam = torch.optim.Adam(model.parameters(), lr=rate, fused=True)
-    shorter = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.0, n_steps)
+    shorter = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.0, n_steps)  # to 0
     for step in range(n_steps):
         loss = loss_of(model, random.sample(train_pairs, 32))
         adam.zero_grad()
@@ -84,6 +84,21 @@ def report(model):
 d_model = 64
 
 
+class Translator(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.src_embedding = Embedding(len(english))
+        self.tgt_embedding = Embedding(len(french))
+        self.cross_attention = Attention()
+        self.output = nn.Linear(d_model, len(french), bias=False)
+
+    def forward(self, src, tgt):
+        src_mask = (src != PAD)[:, None]
+        x, y = self.src_embedding(src), self.tgt_embedding(tgt)
+        y = y + self.cross_attention(y, x, src_mask)
+        return self.output(y)
+
+
 class Attention(nn.Module):
     def __init__(self, d_head=d_model):
         super().__init__()
@@ -114,81 +129,5 @@ class Embedding(nn.Module):
         return self.rows(ids) + positions(ids.size(1))
 
 
-def causal_mask(T):  # (T, T), the same for every sentence
-    return torch.ones(T, T, dtype=torch.bool).tril()
-
-
-n_heads = 4
-
-
-class MultiHeadAttention(nn.Module):
-    def __init__(self):
-        super().__init__()
-        d_head = d_model // n_heads
-        self.heads = nn.ModuleList(Attention(d_head) for _ in range(n_heads))
-        self.W_o = nn.Linear(d_model, d_model)
-
-    def forward(self, x, memory, mask):
-        answers = [head(x, memory, mask) for head in self.heads]
-        return self.W_o(torch.cat(answers, dim=-1))
-
-
-class FeedForward(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.W_1 = nn.Linear(d_model, 2 * d_model)
-        self.W_2 = nn.Linear(2 * d_model, d_model)
-
-    def forward(self, x):
-        return self.W_2(self.W_1(x).relu())
-
-
-class EncoderLayer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.self_attention = MultiHeadAttention()
-        self.feed_forward = FeedForward()
-
-    def forward(self, x, mask):
-        x = x + self.self_attention(x, x, mask)
-        return x + self.feed_forward(x)
-
-
-class DecoderLayer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.self_attention = MultiHeadAttention()
-        self.cross_attention = MultiHeadAttention()
-        self.feed_forward = FeedForward()
-
-    def forward(self, y, memory, tgt_mask, src_mask):
-        y = y + self.self_attention(y, y, tgt_mask)
-        y = y + self.cross_attention(y, memory, src_mask)
-        return y + self.feed_forward(y)
-
-
-n_layers = 1
-
-
-class Transformer(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.src_embedding = Embedding(len(english))
-        self.tgt_embedding = Embedding(len(french))
-        self.encoder = nn.ModuleList(EncoderLayer() for _ in range(n_layers))
-        self.decoder = nn.ModuleList(DecoderLayer() for _ in range(n_layers))
-        self.output = nn.Linear(d_model, len(french), bias=False)
-
-    def forward(self, src, tgt):
-        src_mask = (src != PAD)[:, None]
-        tgt_mask = causal_mask(tgt.size(1))
-        x, y = self.src_embedding(src), self.tgt_embedding(tgt)
-        for layer in self.encoder:
-            x = layer(x, src_mask)
-        for layer in self.decoder:
-            y = layer(y, x, tgt_mask, src_mask)
-        return self.output(y)
-
-
 if __name__ == "__main__":
-    report(train(Transformer))
+    report(train(Translator))

@@ -18,7 +18,7 @@ def numbered(sentences):
     return {word: i for i, word in enumerate(marks + sorted(words))}
 
 
-def padded(sentences, number_of, *first):
+def padded(sentences, number_of, *first):  # first: what comes in front
     rows = []
     for sentence in sentences:
         ids = [number_of[word] for word in sentence.split()]
@@ -43,7 +43,7 @@ def train(make, n_steps=400, rate=0.005, seed=3):
     random.seed(seed)
     model = make()
     adam = torch.optim.Adam(model.parameters(), lr=rate, fused=True)
-    shorter = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.0, n_steps)
+    shorter = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.0, n_steps)  # to 0
     for step in range(n_steps):
         loss = loss_of(model, random.sample(train_pairs, 32))
         adam.zero_grad()
@@ -89,6 +89,7 @@ class Translator(nn.Module):
         super().__init__()
         self.src_embedding = Embedding(len(english))
         self.tgt_embedding = Embedding(len(french))
+        self.encoder = Attention()
         self.self_attention = Attention()
         self.cross_attention = Attention()
         self.output = nn.Linear(d_model, len(french), bias=False)
@@ -97,6 +98,7 @@ class Translator(nn.Module):
         src_mask = (src != PAD)[:, None]
         tgt_mask = causal_mask(tgt.size(1))
         x, y = self.src_embedding(src), self.tgt_embedding(tgt)
+        x = x + self.encoder(x, x, src_mask)
         y = y + self.self_attention(y, y, tgt_mask)
         y = y + self.cross_attention(y, x, src_mask)
         return self.output(y)

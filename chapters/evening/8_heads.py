@@ -18,7 +18,7 @@ def numbered(sentences):
     return {word: i for i, word in enumerate(marks + sorted(words))}
 
 
-def padded(sentences, number_of, *first):
+def padded(sentences, number_of, *first):  # first: what comes in front
     rows = []
     for sentence in sentences:
         ids = [number_of[word] for word in sentence.split()]
@@ -43,7 +43,7 @@ def train(make, n_steps=400, rate=0.005, seed=3):
     random.seed(seed)
     model = make()
     adam = torch.optim.Adam(model.parameters(), lr=rate, fused=True)
-    shorter = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.0, n_steps)
+    shorter = torch.optim.lr_scheduler.LinearLR(adam, 1.0, 0.0, n_steps)  # to 0
     for step in range(n_steps):
         loss = loss_of(model, random.sample(train_pairs, 32))
         adam.zero_grad()
@@ -138,5 +138,28 @@ def causal_mask(T):  # (T, T), the same for every sentence
     return torch.ones(T, T, dtype=torch.bool).tril()
 
 
+n_heads = 4
+
+
+class MultiHeadAttention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        d_head = d_model // n_heads
+        self.heads = nn.ModuleList(Attention(d_head) for _ in range(n_heads))
+        self.W_o = nn.Linear(d_model, d_model)
+
+    def forward(self, x, memory, mask):
+        answers = [head(x, memory, mask) for head in self.heads]
+        return self.W_o(torch.cat(answers, dim=-1))
+
+
+class FourHeads(Translator):
+    def __init__(self):
+        super().__init__()
+        self.encoder = MultiHeadAttention()
+        self.self_attention = MultiHeadAttention()
+        self.cross_attention = MultiHeadAttention()
+
+
 if __name__ == "__main__":
-    report(train(Translator))
+    report(train(FourHeads))
