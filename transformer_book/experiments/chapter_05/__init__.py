@@ -130,7 +130,7 @@ def _by_four(cell: SimpleNamespace) -> Makes:
     makes["four heads without W_O"] = lambda: cell.Circle(without_w_o(cell.AtOnce(32, 4)), 4)
     makes["one head, hidden layer"] = lambda: cell.WithHiddenLayer(cell.OneHead(32, 32), 4)
     for name, n in {"two": 2, "four": 4}.items():
-        makes[f"{name} heads as wide as a word"] = lambda n=n: cell.Circle(FullWidth(cell, n), 4)
+        makes[f"{name} heads as wide as a word"] = partial(_full_width, cell, n)
     makes["four heads, places turned"] = lambda: turned(cell.Circle(cell.AtOnce(32, 4), 4))
     makes["four heads, split wrongly, places turned"] = lambda: turned(
         cell.Circle(cell.AtOnce(32, 4, cell.split_wrong), 4)
@@ -150,6 +150,10 @@ def _circle(cell: SimpleNamespace, n_heads: int) -> nn.Module:
     return cell.Circle(cell.AtOnce(32, n_heads), 4)
 
 
+def _full_width(cell: SimpleNamespace, n_heads: int) -> nn.Module:
+    return cell.Circle(FullWidth(cell, n_heads), 4)
+
+
 def without_w_o(layer: nn.Module) -> nn.Module:
     layer.W_o = nn.Identity()
     return layer
@@ -166,7 +170,7 @@ class FullWidth(nn.Module):
         return torch.stack([head(x, y) for head in self.heads]).sum(dim=0)
 
 
-def turned(model: nn.Module) -> nn.Module:
+def turned(model: Any) -> nn.Module:
     """Its places begin at another symbol each time; a neighbour is still a neighbour."""
 
     def vectors(symbols: Tensor) -> Tensor:

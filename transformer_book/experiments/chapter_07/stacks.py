@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from statistics import mean
 from types import SimpleNamespace
+from typing import Any
 
 from torch import Tensor, nn
 
@@ -45,10 +46,10 @@ class OverBatch(nn.BatchNorm1d):
 
 def over_batches(cell: SimpleNamespace, wire: Wire) -> nn.Module:
     """The page's stack with batch normalisation in the place of each LayerNorm."""
-    model = stack(cell, wire)
-    model.norms = nn.ModuleList(OverBatch(16) for _ in model.norms)  # type: ignore[union-attr]
+    model: Any = stack(cell, wire)
+    model.norms = nn.ModuleList(OverBatch(16) for _ in model.norms)
     if wire is cell.pre:
-        model.read_out[0] = OverBatch(16)  # type: ignore[index,operator]
+        model.read_out[0] = OverBatch(16)
     return model
 
 
