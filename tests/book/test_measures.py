@@ -4,6 +4,7 @@ Those of the translators, the family, chapter 11, 16 and 17 stand in files of th
 """
 
 import builtins
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -334,11 +335,16 @@ def test_what_is_said_backwards_is_judged():
         sentences=lambda n: answers.append(n) or words,
     )  # fmt: skip
 
-    def make(turn):
-        return lambda: lambda x: 100 * nn.functional.one_hot(turn(x), 6).float()
+    class Says(nn.Module):
+        def __init__(self, turn):
+            super().__init__()
+            self.turn = turn
+
+        def forward(self, x):
+            return 100 * nn.functional.one_hot(self.turn(x), 6).float()
 
     for turn, low in ((lambda x: x.flip(1), True), (lambda x: x, False)):
-        found = dict(chapter_07.learn(make(turn), reported(3), cell=cell, warm_up=0))[3]
+        found = dict(chapter_07.learn(partial(Says, turn), reported(3), cell=cell, warm_up=0))[3]
         assert (found["loss"] < 1e-5, found["last"], found["first"]) == (low, 1.0, 4.0)
 
 
