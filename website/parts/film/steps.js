@@ -312,8 +312,8 @@ export const STEPS = [
       const { input, logits, top, probabilities } = trace.rounds[at];
       return say`
         The row of ${fr(input.word)} meets a column of numbers for each of the ${logits.length} entries
-        of the French list, which gives each of them a score. After ${term("softmax")}, one point more
-        makes a word 2.7 times as probable. The most probable is ${fr(name(top[0]))}
+        of the French list, which gives each of them a score. ${term("Softmax")} makes a word 2.7 times
+        as probable for each point more. The most probable is ${fr(name(top[0]))}
         (${chance(probabilities[top[0]])}), and it is written.`;
     },
     seen: ({ trace, at, name }) => `The most probable words: ${likely(trace.rounds[at], name, 5)}`,
@@ -343,7 +343,7 @@ export const STEPS = [
         .join("; "),
   },
   {
-    name: "What training does otherwise",
+    name: "What is different in training",
     draw: training,
     lens: "scores",
     lit: [...FOOT, ...STACK, "scores"],

@@ -1,4 +1,4 @@
-// The last act: all rounds, what training does otherwise, and why this word.
+// The last act: all rounds, what is different in training, and why this word.
 
 import { shown } from "../../elements.js";
 import { sum } from "../../numbers.js";
