@@ -426,6 +426,7 @@ WRONG = [
     ("check_5_2", einsums(scale=lambda x, d_k: 2)),
     ("check_5_2", einsums(heads=slice(0, 1))),
     ("check_5_2", einsums(join=torch.mean)),
+    ("check_4_6", lambda e, m: e.relu() * m / m[0].sum()),
     ("check_5_2", three_heads),
     ("check_5_2", lambda *given: 3 * einsums(join=torch.mean)(*given)),
     ("check_5_2", lambda x, W_q, W_k, W_v, W_o: einsums()(x, W_q, W_k, W_k, W_o)),

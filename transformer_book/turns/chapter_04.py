@@ -105,3 +105,17 @@ check_4_5 = YourTurn(
         )
     },
 )
+
+
+def _relu_over_n(e, mask):
+    return e.masked_fill(~mask, 0).relu() / mask.sum(dim=-1, keepdim=True).clamp(min=1)
+
+
+_e = torch.tensor([[1.0, -2.0, 3.0], [2.0, 1.0, -1.0], [4.0, 5.0, 6.0]])
+_hidden = torch.tensor([[True, True, True], [False, False, False], [True, False, False]])
+check_4_6 = YourTurn(
+    "Exercise 4.6",
+    _relu_over_n,
+    [(_e[:1], _e[:1] < 2), (_e, _hidden)],
+    mistakes={"hidden keys count in your n": lambda e, m: e.relu() * m / e.size(-1)},
+)
