@@ -29,10 +29,9 @@ from transformer_book.experiments import (
 )
 from transformer_book.experiments.catalogue import HOMES, experiment
 from transformer_book.experiments.chapter_01.neck import Narrow
-from transformer_book.experiments.chapter_02 import widths
 from transformer_book.experiments.chapter_04 import masks
 from transformer_book.experiments.chapter_06 import aliases, leak
-from transformer_book.experiments.chapter_07.stacks import RATES, Rates
+from transformer_book.experiments.chapter_07.stacks import RATES, OverBatch, Rates
 from transformer_book.experiments.chapter_08 import start_and_step
 from transformer_book.experiments.chapter_14 import looks as looks_14
 from transformer_book.experiments.chapter_15 import experts, parity, rewards
@@ -216,23 +215,6 @@ def test_what_is_made_of_sure_and_wrong_answers():
     assert found == pytest.approx(found | wanted)
 
 
-def test_a_look_up_is_right_where_the_number_stands_beside_the_symbol():
-    class Takes(nn.Module):
-        """The number beside the symbol that is asked for, or the first number."""
-
-        def __init__(self, first):
-            super().__init__()
-            self.w, self.first = nn.Parameter(torch.zeros(1)), first
-
-        def forward(self, asked, symbols, numbers):
-            here = (symbols == asked).int().argmax(dim=1) * (not self.first)
-            return torch.eye(8)[numbers[range(len(here)), here]]
-
-    shares = [dict(widths.learn(lambda f=f: Takes(f), reported(0)))[0]["right"] for f in (0, 1)]
-    assert shares[0] == 1
-    assert shares[1] < 0.4  # one in eight stands first, and some others are equal
-
-
 @pytest.mark.parametrize(
     ("places", "wanted"),
     [
@@ -310,6 +292,15 @@ def test_turns_are_a_share_of_squares_and_point_at_new_places():
     )  # fmt: skip
 
 
+def test_places_that_are_turned_begin_elsewhere_and_stay_neighbours():
+    cell = SimpleNamespace(symbol=lambda x: torch.zeros(*x.shape, 1))
+    cell.place = SimpleNamespace(weight=torch.arange(12.0)[:, None])
+    torch.manual_seed(0)
+    rows = [chapter_05.turned(cell).vectors(torch.zeros(1, 12))[0, :, 0] for _ in range(9)]
+    assert len({row[0].item() for row in rows}) > 3
+    assert all((row.diff() % 12 == 1).all() for row in rows)
+
+
 def test_distances_are_foretold_by_the_clocks():
     cell = SimpleNamespace(alike=lambda u, d_k, base: -(u - 40).abs().float())
     assert aliases.predicted(cell, 3, 16, 10_000)[0] == 37
@@ -326,6 +317,12 @@ def test_the_best_rate_of_a_wiring_has_the_lowest_mean(monkeypatch):
     monkeypatch.setattr(Rates, "finals", lambda self, arm: runs[arm])
     assert stacks.at("add", 0.03) == (0.0, float("inf"))
     assert stacks.at_best("add") == (1.0, 1.2)
+
+
+def test_batch_norm_takes_each_feature_over_all_words_of_all_sentences():
+    x = torch.arange(24.0).square().view(2, 3, 4)  # sentences, words, features
+    wanted = (x - x.mean(dim=(0, 1))) / x.std(dim=(0, 1), correction=0)
+    assert torch.allclose(OverBatch(4)(x), wanted, atol=1e-3)
 
 
 def test_what_is_said_backwards_is_judged():

@@ -19,7 +19,6 @@ HOMES = {
     "reach": "transformer_book.experiments.chapter_02:reach",
     "scores": "transformer_book.experiments.chapter_02:scores",
     "looks": "transformer_book.experiments.chapter_02.looks:looks",
-    "widths": "transformer_book.experiments.chapter_02.widths:widths",
     "sources": "transformer_book.experiments.chapter_03:sources",
     "phrase_book": "transformer_book.experiments.chapter_03.small:phrase_book",
     "circle": "transformer_book.experiments.chapter_03.small:circle",

@@ -41,9 +41,9 @@ def begun(cell: SimpleNamespace, divisor: int | float, smaller: int | float, d_k
     return model
 
 
-def additive(cell: SimpleNamespace, size: float) -> nn.Module:
+def additive(cell: SimpleNamespace, size: float, d_k: int = 256) -> nn.Module:
     """The model of exercise 4.2, whose vector v starts with components of this size."""
-    return cell.Additive(size)
+    return cell.Additive(size, d_k)
 
 
 def bounded(cell: SimpleNamespace, *, normed: bool) -> nn.Module:
@@ -143,10 +143,10 @@ def arms() -> dict[str, Arm]:
         found[f"undivided, {d_k}"] = arm(begin(1, 1, d_k))
     for name, normed in (("QK-norm", True), ("capped at 50", False)):
         found[f"undivided, {name}"] = arm(partial(bounded, cell, normed=normed))
-    for name, size in SIZES_OF_V.items():
-        make = partial(additive, cell, size)
-        short = arm(make, rates=(0.002, 0.005, 0.01), steps=STEPS[:3])
-        found[f"additive, v of size {name}"] = short
+    of_v = {f"additive, v of size {name}": (size, 256) for name, size in SIZES_OF_V.items()}
+    for name, setting in (of_v | {f"additive, {n}": (n**-0.5, n) for n in (16, 64)}).items():
+        make = partial(additive, cell, *setting)
+        found[name] = arm(make, rates=(0.002, 0.005, 0.01), steps=STEPS[:3])
     return found
 
 

@@ -219,8 +219,9 @@ export const STEPS = [
         return s === asks ? "itself" : en(words[s]);
       });
       return say`
-        A second layer does this again with its own numbers, on rows that already know of each other. The result is the ${term("memory")}, a row for each English word. On average over the
-        heads, ${en(words[asks])} looks most at ${one} in the first layer, at ${two} in the second.`;
+        A second layer does this again with its own numbers, on rows that already know of each other.
+        The result is the ${term("memory")}, a row for each English word. On average over the heads,
+        ${en(words[asks])} looks most at ${one} in the first layer, at ${two} in the second.`;
     },
     seen: ({ words, asks, trace }) =>
       `In the second layer, ${looking(words[asks], meanLook(trace.encoder[1].attention, asks), words)}`,
@@ -236,8 +237,8 @@ export const STEPS = [
       const looks = trace.rounds[0].layers[LAYER].cross.heads.map(({ weights }) => weights);
       return say`
         Now the ${term("decoder")} writes French. Nothing is written, so the mark ${fr("<bos>")}
-        goes in. In ${term("cross-attention")} it asks, and the memory gives keys and values. Of the ${counted(looks.length)} heads ${tally(looks, (s) => words[s])}. What they find
-        is added to the row of ${fr("<bos>")}.`;
+        goes in. In ${term("cross-attention")} it asks, and the memory gives keys and values. Of the
+        ${counted(looks.length)} heads ${tally(looks, (s) => words[s])}. What they find is added to the row of ${fr("<bos>")}.`;
     },
     seen: ({ trace, words }) => looking("<bos>", lookOf(trace.rounds[0]), words),
   },
