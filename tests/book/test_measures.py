@@ -34,7 +34,8 @@ from transformer_book.experiments.chapter_06 import aliases, leak
 from transformer_book.experiments.chapter_07.stacks import RATES, OverBatch, Rates
 from transformer_book.experiments.chapter_08 import start_and_step
 from transformer_book.experiments.chapter_14 import looks as looks_14
-from transformer_book.experiments.chapter_15 import experts, parity, rewards
+from transformer_book.experiments.chapter_15 import experts
+from transformer_book.experiments.chapter_18 import parity, rewards
 from transformer_book.experiments.experiment import Plan
 from transformer_book.experiments.running import run_one
 from transformer_book.experiments.translator.data import Corpus, corpus

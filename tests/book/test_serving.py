@@ -7,11 +7,12 @@ import torch
 
 from transformer.decoding import greedy_decode
 from transformer.family import DecoderOnly, FamilyConfig
-from transformer_book.experiments.chapter_17 import distilling, of_the_server, served, thinking
 from transformer_book.experiments.chapter_17 import drafts as drafting
+from transformer_book.experiments.chapter_17 import of_the_server, served
 from transformer_book.experiments.chapter_17.clock import clock
 from transformer_book.experiments.chapter_17.measure import Bench, figures, percentile, rounded
-from transformer_book.experiments.chapter_17.thinking import Tries, chosen, half_of_all
+from transformer_book.experiments.chapter_18 import distilling, thinking
+from transformer_book.experiments.chapter_18.thinking import Tries, chosen, half_of_all
 from transformer_book.experiments.experiment import Plan
 
 EOS, VOCAB = 6, 40

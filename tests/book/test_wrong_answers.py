@@ -518,7 +518,7 @@ WRONG = [
     ("check_13_5", in_pieces(1)),
     ("check_block", block_without_eps),
     ("check_14_2", lora(3.0)),
-    ("check_15_2", dpo(0.5)),
+    ("check_18_1", dpo(0.5)),
     ("check_1_1", 4.03),
     ("check_1_2", 49.5),
     ("check_1_2", 50.4),
@@ -593,7 +593,7 @@ RIGHT = [
     ("check_online", as_arrays("check_online", lambda out: out.tolist())),
     ("check_13_5", in_pieces(0)),
     ("check_14_2", lora(None)),
-    ("check_15_2", dpo(None)),
+    ("check_18_1", dpo(None)),
 ]
 
 

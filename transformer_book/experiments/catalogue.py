@@ -57,15 +57,15 @@ HOMES = {
     "masking": "transformer_book.experiments.chapter_14:masking",
     "labels": "transformer_book.experiments.chapter_14.labels:labels",
     "agreement": "transformer_book.experiments.chapter_14.agreement:agreement",
-    "parity": "transformer_book.experiments.chapter_15.parity:parity",
+    "parity": "transformer_book.experiments.chapter_18.parity:parity",
     "qk_norm": "transformer_book.experiments.chapter_15.qk_norm:qk_norm",
     "experts": "transformer_book.experiments.chapter_15.experts:experts",
-    "rewards": "transformer_book.experiments.chapter_15.rewards:rewards",
+    "rewards": "transformer_book.experiments.chapter_18.rewards:rewards",
     "blocks_longer": "transformer_book.experiments.chapter_15.blocks_longer:blocks_longer",
     "caches": "transformer_book.experiments.chapter_16.caches:caches",
     "caches_longer": "transformer_book.experiments.chapter_16.caches:caches_longer",
-    "thinking": "transformer_book.experiments.chapter_17.thinking:thinking",
-    "distilling": "transformer_book.experiments.chapter_17.distilling:distilling",
+    "thinking": "transformer_book.experiments.chapter_18.thinking:thinking",
+    "distilling": "transformer_book.experiments.chapter_18.distilling:distilling",
 }
 
 

@@ -3,7 +3,6 @@
 from functools import partial
 
 import torch
-from torch import nn
 
 from transformer_book.your_turn import Question, YourTurn
 
@@ -44,23 +43,6 @@ check_block = YourTurn(
 )
 
 
-def _advantages(rewards):
-    return rewards - rewards.mean(dim=1, keepdim=True)
-
-
-_groups = [torch.tensor(rows) for rows in ([[1.0, 0.0], [1.0, 1.0]], [[0.0, 0.0, 1.0, 0.0]])]
-_groups.append((torch.rand(5, 8, generator=torch.Generator().manual_seed(0)) < 0.4).float())
-check_advantages = YourTurn(
-    "Your turn 15.2",
-    _advantages,
-    [(rewards,) for rewards in _groups],
-    mistakes={
-        "the mean is that of the question's own group, not of all texts": lambda r: r - r.mean(),
-        "a group is a row: the mean goes along it": lambda r: r - r.mean(dim=0, keepdim=True),
-        "the best texts need a positive advantage": lambda r: -_advantages(r),
-    },
-)
-
 check_15_1 = Question(
     "Exercise 15.1",
     2 * 8 * 128 * 16 * 2,
@@ -71,35 +53,14 @@ check_15_1 = Question(
 )
 
 
-def _dpo(good, bad, good_before, bad_before, beta, sign=1, f=nn.functional.logsigmoid):
-    return -f(sign * beta * ((good - good_before) - (bad - bad_before))).mean()
-
-
-def _drawn_dpo(n, seed):
-    g = torch.Generator().manual_seed(seed)
-    return *(-3 * torch.rand(n, generator=g) for _ in range(4)), 0.5 + seed
-
-
-check_15_2 = YourTurn(
-    "Exercise 15.2",
-    _dpo,
-    [_drawn_dpo(2, 0), _drawn_dpo(4, 1)],
-    mistakes={
-        "the chosen answer should become likelier": partial(_dpo, sign=-1),
-        "the logarithm is missing": partial(_dpo, f=torch.sigmoid),
-        "compare with the model before": lambda g, b, p, q, c: _dpo(g, b, 0 * p, 0 * q, c),
-    },
-)
-
-
 def _patches(image, p):
     C, H, W = image.shape
     x = image.view(C, H // p, p, W // p, p)
     return x.permute(1, 3, 2, 4, 0).reshape(-1, p * p * C)
 
 
-check_15_3 = YourTurn(
-    "Exercise 15.3",
+check_15_2 = YourTurn(
+    "Exercise 15.2",
     _patches,
     [(torch.arange(24.0).view(1, 4, 6), 2), (torch.arange(162.0).view(3, 6, 9), 3)],
     mistakes={
@@ -115,8 +76,8 @@ def _best_size(A, alpha, B, beta, C):
     return (alpha * A / (beta * B) * (C / 6) ** beta) ** (1 / (alpha + beta))
 
 
-check_15_4 = YourTurn(
-    "Exercise 15.4",
+check_15_3 = YourTurn(
+    "Exercise 15.3",
     _best_size,
     [(2.0, 0.5, 3.0, 0.5, 1e4), (400.0, 0.34, 410.0, 0.28, 6e15)],
     mistakes={

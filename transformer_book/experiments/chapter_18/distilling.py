@@ -1,4 +1,4 @@
-"""Chapter 17: a small translator taught by sentences, or by what a large one thinks of them.
+"""Chapter 18: a small translator taught by sentences, or by what a large one thinks of them.
 
 The large one is chapter 9's, which has read 26,000 pairs of sentences. The small one has a fifth of
 its parameters, and but where an arm says otherwise, 2,000 of these pairs.
@@ -31,7 +31,7 @@ from transformer_book.experiments.translator.data import MAX_LEN, corpus
 from transformer_book.experiments.translator.learning import judge, next_word_loss, train_translator
 from transformer_book.experiments.translator.teaching import pairs_of
 
-HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_17.distilling"
+HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_18.distilling"
 FEW, STEPS, LONGER = 2000, 800, 2400
 N_TEACHERS = 10  # that chapter 9 has stored; each seed has its own
 RATES = (0.005, 0.01, 0.02, 0.04)
@@ -164,7 +164,7 @@ def arms() -> dict[str, Arm]:
     def arm(lesson: Lesson, *, width: int = 32, n_steps: int = STEPS, **plan: Any) -> Arm:
         own: dict[str, Any] = {"rates": RATES, "steps": (n_steps,), "code": code} | plan
         how = partial(learn, lesson=lesson)
-        return Arm(make=partial(small, width), learn=how, chapter=17, **own)
+        return Arm(make=partial(small, width), learn=how, chapter=18, **own)
 
     alone, all_pairs, four = Lesson(), len(corpus().train), partial(Lesson, temperature=4.0)
     longer: dict[str, Any] = {"n_steps": LONGER, "rates": RATES[:3], "seeds": (0, 1, 2)}

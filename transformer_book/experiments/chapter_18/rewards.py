@@ -1,4 +1,4 @@
-"""Chapter 15: a small GPT that may write steps, rewarded for right answers alone.
+"""Chapter 18: a small GPT that may write steps, rewarded for right answers alone.
 
 A text is ten bits, "?", then "so" and the parity at once, or first the parity after each bit. All
 answers in the texts are right, but few texts have steps.
@@ -25,7 +25,7 @@ from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.imports import Import
 from transformer_book.experiments.runs import Measures
 
-HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_15.rewards"
+HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_18.rewards"
 WORDS = ("", "0", "1", "even", "odd", "?", "so", ".")  # of the ids; 0 is <pad>
 ASK, SO, END = 5, 6, 7
 N_BITS, N_QUESTIONS, GROUP = 10, 16, 8  # of a step: 16 questions, 8 texts for each
@@ -186,7 +186,7 @@ def arms() -> dict[str, Arm]:
     def arm(kind: str, share: float, n_steps: int = PRETRAINED, **plan: Any) -> Arm:
         own = {"rates": (0.001, 0.002), "steps": STEPS} | plan
         how = partial(learn, kind=kind, share=share, n_steps=n_steps)
-        return Arm(make=small_writer, learn=how, code=code_of([], [Import(ME)]), chapter=15, **own)
+        return Arm(make=small_writer, learn=how, code=code_of([], [Import(ME)]), chapter=18, **own)
 
     right = "right answers"
     few: dict[str, Any] = {"rates": (0.001,), "steps": LONG[:-1], "seeds": tuple(range(4))}

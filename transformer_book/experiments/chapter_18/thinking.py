@@ -1,6 +1,6 @@
-"""Chapter 17: many answers to one question, against one answer of a model of four times the size.
+"""Chapter 18: many answers to one question, against one answer of a model of four times the size.
 
-The task and the small model are those of section 15.7, the parity of ten bits, which may be written
+The task and the small model are those of section 18.2, the parity of ten bits, which may be written
 with steps or said at once.
 """
 
@@ -21,7 +21,7 @@ from transformer.runtime import default_device
 from transformer.training.objective import linear_schedule
 from transformer_book import minimise
 from transformer_book.experiments.cells import code_of
-from transformer_book.experiments.chapter_15.rewards import (
+from transformer_book.experiments.chapter_18.rewards import (
     ASK,
     END,
     N_BITS,
@@ -38,7 +38,7 @@ from transformer_book.experiments.imports import Import
 from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
 
-HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_17.thinking"
+HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_18.thinking"
 EVEN, BOTH = 3, 7  # the id of "even"; that of "even" and of "odd" together
 LONGEST = N_BITS + 3  # words: steps, "so", the answer, "."
 SMALL, LARGE = 32, 64  # channels; the large model multiplies four times as much a word
@@ -50,7 +50,7 @@ ROUNDS = (0, 10, 20, 40)
 
 
 def writer(width: int) -> DecoderOnly:
-    """Section 15.7's model, of any width."""
+    """Section 18.2's model, of any width."""
     sizes = {"d_model": width, "n_heads": 4, "n_layers": 2, "d_ff": 86 * width // 32}
     config = FamilyConfig.modern(len(WORDS), max_len=3 * N_BITS, **sizes)
     return DecoderOnly(config).to(default_device())
@@ -187,7 +187,7 @@ def hasty_texts(g: torch.Generator, n: int, share: float) -> Tensor:
 def pretrain(
     model: DecoderOnly, *, lr: float, seed: int, n_steps: int, share: float, hasty: bool = False
 ) -> None:
-    """As section 15.7 does it, at any rate and for any number of batches of 64 texts."""
+    """As section 18.2 does it, at any rate and for any number of batches of 64 texts."""
     g, draw = torch.Generator().manual_seed(seed), hasty_texts if hasty else texts
     rate_of = linear_schedule(lr, warmup=min(30, n_steps // 4), n_steps=n_steps)
 
@@ -210,7 +210,7 @@ def learn_texts(
 
 
 def learn_rewards(make: Make, plan: Plan, *, width: int) -> Iterator[tuple[int, Measures]]:
-    """400 batches of texts, then the plan's rounds of rewards, as section 15.7 gives them."""
+    """400 batches of texts, then the plan's rounds of rewards, as section 18.2 gives them."""
     model: Any = make()
     pretrain(model, lr=PRETRAINED[width], seed=plan.seed, n_steps=400, share=WITH_STEPS)
     for rounds, _ in rewarded(model, lr=plan.lr, seed=plan.seed, steps=plan.steps):
@@ -225,7 +225,7 @@ def arms() -> dict[str, Arm]:
     ) -> Arm:
         own: dict[str, Any] = {"rates": rates, "steps": steps, "code": code} | other
         how = partial(learn, width=width)
-        return Arm(make=partial(writer, width), learn=how, chapter=17, **own)
+        return Arm(make=partial(writer, width), learn=how, chapter=18, **own)
 
     few, all_steps = (partial(learn_texts, share=share) for share in (WITH_STEPS, 1.0))
     slow, middle, fast = (0.003, 0.006, 0.012), (0.006, 0.012, 0.024), (0.012, 0.024, 0.048)

@@ -1,4 +1,4 @@
-"""Chapter 15: the parity of ten bits, with steps and without, trained longer."""
+"""Chapter 18: the parity of ten bits, with steps and without, trained longer."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -14,13 +14,13 @@ from transformer.runtime import default_device
 from transformer.training.objective import linear_schedule
 from transformer_book import minimise
 from transformer_book.experiments.cells import code_of
-from transformer_book.experiments.chapter_15 import HERE
+from transformer_book.experiments.chapter_18 import HERE
 from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.imports import Import
 from transformer_book.experiments.learning import one_for_each
 from transformer_book.experiments.runs import Measures
 
-ME = "transformer_book.experiments.chapter_15.parity"
+ME = "transformer_book.experiments.chapter_18.parity"
 BITS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 24)  # at which a parity is asked; 10 are learnt from
 N_BITS, NOT_ASKED = 10, -100  # a label that cross_entropy leaves out
 
@@ -104,7 +104,7 @@ def parity_arms() -> dict[str, Arm]:
             rates=(0.003, 0.006, 0.012, 0.024),
             steps=at,
             code=code_of([], [Import(ME)]),
-            chapter=15,
+            chapter=18,
         )
         for name, written, at in (
             ("without steps", False, (375, 750, 1500, 3000)),
