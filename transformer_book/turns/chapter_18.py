@@ -98,3 +98,19 @@ check_18_3 = YourTurn(
         ),
     },
 )
+
+
+def _pass_at(k, n, c):
+    return 1 - comb(n - c, k) / comb(n, k)
+
+
+check_18_4 = YourTurn(
+    "Exercise 18.4",
+    _pass_at,
+    [(1, 4, 1), (2, 4, 1), (2, 4, 2), (8, 32, 3), (5, 6, 3), (3, 8, 0)],
+    mistakes={
+        "none is drawn twice: this puts each back": lambda k, n, c: 1 - (1 - c / n) ** k,
+        "that none is right": lambda k, n, c: comb(n - c, k) / comb(n, k),
+        "that all of them are right": lambda k, n, c: comb(c, k) / comb(n, k),
+    },
+)
