@@ -12,6 +12,7 @@ import torch
 from torch import nn
 
 from tests.package.unchecked import unchecked
+from transformer.cache import Memory
 from transformer.config import TransformerConfig
 from transformer.model import Transformer
 from transformer.multihead import record_attention
@@ -25,9 +26,11 @@ from transformer_book.experiments import (
     chapter_07,
     chapter_09,
     chapter_10,
+    chapter_12,
     chapter_13,
 )
 from transformer_book.experiments.catalogue import HOMES, experiment
+from transformer_book.experiments.cells import chapter
 from transformer_book.experiments.chapter_01.neck import Narrow
 from transformer_book.experiments.chapter_04 import masks
 from transformer_book.experiments.chapter_06 import aliases, leak
@@ -431,6 +434,26 @@ def test_an_idle_expert_has_under_a_fortieth_of_the_words(monkeypatch):
 
     monkeypatch.setattr(experts, "minimise", lambda *_, **__: None)
     assert dict(experts.learn(Silent, reported(1)))[1]["idle"] == 1
+
+
+def test_a_sentence_that_comes_twice_counts_once(monkeypatch):
+    """Chapter 12's right articles: this model has the cat's wrong."""
+    page = chapter(12, *chapter_12.CELLS).names()
+    assert len({*map(tuple, torch.cat([page.masculine, page.feminine]).tolist())}) == 32
+    cat, dog, cow = page.english.encode("cat dog cow")
+    le, la, *_ = page.articles
+
+    def decode(tgt, memory):
+        logits = torch.zeros(*tgt.shape, len(page.french))
+        noun = memory.vectors[:, 1]
+        logits[:, 0, le], logits[:, 0, la] = 1.0 * (noun == dog), 1.0 * (noun != dog)
+        return logits
+
+    model = SimpleNamespace(encode=lambda x: Memory(x, torch.ones_like(x) > 0), decode=decode)
+    own = page.right_article.__globals__
+    monkeypatch.setitem(own, "masculine", torch.tensor([[5, cat], [5, cat], [5, cat], [5, dog]]))
+    monkeypatch.setitem(own, "feminine", torch.tensor([[5, cow]]))
+    assert page.right_article(model) == pytest.approx(2 / 3)  # 2 / 5 if each were counted
 
 
 def test_how_many_beams_miss_the_likeliest_sentence(monkeypatch):

@@ -124,7 +124,7 @@ check_12_1 = Question(
 check_12_2 = Question(
     "Exercise 12.2",
     "no",
-    mistakes={"yes": "look at Figure 12.6: what do four heads of one module cost together?"},
+    mistakes={"yes": "look at Figure 12.7: what do four heads of one module cost together?"},
 )
 
 
