@@ -469,6 +469,30 @@ def test_how_many_beams_miss_the_likeliest_sentence(monkeypatch):
     assert list(found.values()) == [1, 0.25, 3, 2]  # missed by 4, by 32; tokens, of the likeliest
 
 
+def test_what_beams_lose_and_how_long_they_take_is_counted_beside_greedy_decoding(monkeypatch):
+    class Model(nn.Module):
+        tgt_embedding = nn.Identity()
+
+        def forward(self, src, tgt):
+            return torch.zeros(4, 2, 9)
+
+    model, labels = Model(), torch.tensor([[5, 2]] * 4)
+
+    def search(*_, beam_size, early_stopping, **__):
+        right = [0, 1] if beam_size == 1 else [2] if early_stopping else [0, 1, 2]
+        written = torch.tensor([[5 if i in right else 6, 2] for i in range(4)])
+        for n in (4, 4, 2) if early_stopping else (4, 4):  # sentences that go on
+            model.tgt_embedding(torch.zeros(beam_size * n, 1))
+        return SimpleNamespace(best=lambda: (written, torch.zeros(4)))
+
+    monkeypatch.setattr(chapter_10, "WIDTHS", (1, 4))
+    monkeypatch.setattr(chapter_10, "search_beams", search)
+    test = SimpleNamespace(src=labels, labels=labels, inputs=(labels, labels))
+    found = chapter_10.of_searching(model, test)
+    for name, wanted in (("4, α = 0.6", (0, 1, 2)), ("4, α = 0.6, K ended", (2, 1, 2.5))):
+        assert tuple(found[f"{what} {name}"] for what in ("lost", "gained", "steps")) == wanted
+
+
 def test_the_parity_that_is_read_is_that_of_its_own_steps():
     def parities(text):
         """After each word 3 or 4, as the bits so far are even or odd."""

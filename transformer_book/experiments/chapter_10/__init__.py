@@ -81,7 +81,8 @@ def as_long_as(written: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 def of_searching(model: Transformer, test: Batch) -> Measures:
     """Of each width the share of right sentences, tokens and log-probability; and penalties.
 
-    And of what 16 beams have wrong, the share that the model finds likelier than the reference.
+    And of what 16 beams have wrong, the share that the model finds likelier than the reference. A
+    search goes on while an unfinished sentence could still win. "K ended" is one that stops at K.
     """
     limits = Limits(BOS_ID, EOS_ID, MAX_LEN)
     found: Measures = {}
@@ -93,17 +94,34 @@ def of_searching(model: Transformer, test: Batch) -> Measures:
         found[f"tokens {name}"] = (written != PAD_ID).sum(dim=-1).double().mean().item()
         return right
 
+    def beside_greedy(name: str, greedy: Tensor, *, alpha: float, early: bool) -> None:
+        rows: list[int] = []  # of each step, which reads one word of each beam
+        with model.tgt_embedding.register_forward_hook(lambda *given: rows.append(len(given[2]))):
+            right = look(name, search(4, alpha, early)[0])
+        found[f"lost {name}"] = (greedy & ~right).sum().item()
+        found[f"gained {name}"] = (right & ~greedy).sum().item()
+        found[f"steps {name}"] = sum(rows) / 4 / len(test.labels)
+
+    def search(K: int, alpha: float = 0.0, early: bool = False) -> tuple[Tensor, Tensor]:
+        how: dict[str, Any] = {"length_penalty": alpha, "early_stopping": early}
+        return search_beams(model, test.src, limits, beam_size=K, **how).best()
+
     log_p = model(*test.inputs).log_softmax(dim=-1).gather(2, test.labels[..., None])[..., 0]
     of_reference = log_p.masked_fill(test.labels == PAD_ID, 0.0).sum(dim=-1)
+    right = {}
     for K in WIDTHS:
-        beams = search_beams(model, test.src, limits, beam_size=K, early_stopping=True)
-        written, log_p = beams.best()
-        right = look(f"{K}", written)
+        written, log_p = search(K)
+        right[K] = look(f"{K}", written)
         found[f"log_p {K}"] = log_p.mean().item()
         if K == 16:
-            found["prefers its error"] = (log_p > of_reference)[~right].double().mean().item()
-        for alpha in PENALTIES if K in (4, 16) else ():
-            look(f"{K}, α = {alpha}", beams.best(alpha)[0])
+            found["prefers its error"] = (log_p > of_reference)[~right[K]].double().mean().item()
+            look("16, K ended", search(16, early=True)[0])
+            for alpha in PENALTIES:
+                look(f"16, α = {alpha}", search(K, alpha)[0])
+    for alpha in (0.0, *PENALTIES):
+        name = f"4, α = {alpha}"
+        beside_greedy(name, right[1], alpha=alpha, early=False)
+        beside_greedy(f"{name}, K ended", right[1], alpha=alpha, early=True)
     found["tokens of a reference"] = (test.labels != PAD_ID).sum().item() / len(test.labels)
     return found
 
@@ -112,7 +130,7 @@ def of_exact_search(model: Transformer, test: Batch) -> Measures:
     """Of a few sentences: how long the likeliest is, and how often 4 and 32 beams miss it."""
     src, limits = test.src[:EXACT], Limits(BOS_ID, EOS_ID, MAX_LEN)
     (by_4, log_p_4), (_, log_p_32) = (
-        search_beams(model, src, limits, beam_size=K, early_stopping=True).best() for K in (4, 32)
+        search_beams(model, src, limits, beam_size=K).best() for K in (4, 32)
     )
     sources = [row[row != PAD_ID] for row in src]
     bounds = (log_p_32 - 1e-3).tolist()  # at least what the widest search has found
@@ -192,14 +210,14 @@ def of_chapter_9(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
 
 def arms() -> dict[str, Arm]:
     code = code_of([], [Import(ME)])
-    few = (0, 1, 2)
+    few, all_ten = (0, 1, 2), tuple(range(10))
     short = Arm(make=make, learn=learn, rates=(RATE,), steps=(200,), code=code, chapter=10)
     post = partial(make, "post")
     return {
         "200 steps": replace(short, learn=partial(learn, exact=True)),
         "400 steps": replace(short, steps=(400,), seeds=few),
         "800 steps": replace(short, steps=(800,), seeds=few),
-        "2,000 steps": replace(short, learn=of_chapter_9, steps=(2000,), seeds=few),
+        "2,000 steps": replace(short, learn=of_chapter_9, steps=(2000,), seeds=all_ten),
         "100 steps": replace(short, steps=(100,), seeds=few),
         "200 steps, rate 0.002": replace(short, rates=(0.002,), seeds=few),
         "200 steps, post-LN": replace(short, make=post, seeds=few),
