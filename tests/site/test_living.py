@@ -67,7 +67,8 @@ def test_the_threads_times_are_those_that_chapter_13_has_printed(tmp_path):
     )
     peak, bandwidth, equal = map(float, re.findall(r"(?:peak|bandwidth|at) ([\d.]+)", limits))
     assert [thread["peak"], thread["bandwidth"]] == [1e9 * peak, 1e9 * bandwidth]
-    assert equal == pytest.approx(4 * peak / (2 * bandwidth), abs=1)  # before it was rounded
+    a_row = 2 * 2048**2 / peak - 8 * 2048 / bandwidth
+    assert equal == pytest.approx(4 * 2048**2 / bandwidth / a_row, abs=1)  # before it was rounded
     printed = [(int(line.split()[0]), float(line.split()[2])) for line in rows.splitlines()]
     assert [n for n, _ in printed] == [1, 4, 16, 64, 512]
     assert [(n, pytest.approx(1000 * s)) for n, s in thread["measured"]] == printed

@@ -293,7 +293,8 @@ def test_the_times_of_one_row_are_those_of_the_chapters_thread(opened):
     times = [float(each.removesuffix(" ms")) for each in shown if each.endswith(" ms")]
     assert times == [pytest.approx(1000 * each, rel=0.05) for each in (fetch, multiply)]
     (equal,) = (float(each.split()[-1]) for each in shown if each.startswith("equal at"))
-    corner = 4 * cpu["peak"] / 2 / cpu["bandwidth"]  # without the rows' own bytes
+    a_row = multiply - 8 * d / cpu["bandwidth"]
+    corner = 4 * d * d / cpu["bandwidth"] / a_row
     assert equal == pytest.approx(corner, rel=0.03, abs=0.8 if corner > 9 else 0.1)
 
 
