@@ -379,6 +379,25 @@ def test_only_the_seed_that_chooses_the_rate_is_judged_on_other_texts(unchecked,
     assert afterwards.measured({}, bits=16) == [reported] * 3
 
 
+def test_afterwards_only_the_attention_is_exchanged(unchecked, monkeypatch):
+    made = []
+
+    class Making(Named):
+        def __init__(self, make, rates, seeds):
+            super().__init__(make, rates, seeds)
+            made.append(make(0))
+
+    monkeypatch.setattr(afterwards, "Together", Making)
+    monkeypatch.setattr(afterwards, "test_texts", lambda n, *, seed: None)
+    monkeypatch.setattr(afterwards, "told", lambda few, many: None)
+    for options in ({}, {"bits": 3}, {"sinks": 0}, {"sinks": 4}):
+        afterwards.measured({}, **options)
+    kinds = [[type(block.self_attention).__name__ for block in model.blocks] for model in made]
+    assert kinds == [[kind] * 4 for kind in ("MultiHeadAttention", "Rounded", "Window", "Window")]
+    assert len({tuple(model.state_dict()) for model in made}) == 1  # the weights fit
+    assert [model.blocks[3].self_attention.sinks for model in made[2:]] == [0, 4]
+
+
 @pytest.fixture(scope="module")
 def texts():
     n_pairs = torch.tensor([8, 24, 48]).repeat(40)
