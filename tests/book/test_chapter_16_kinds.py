@@ -23,8 +23,16 @@ from transformers import (
 from tests.package.test_model import shaken
 from transformer.positional import RotaryPositions
 from transformer.runtime import default_device
-from transformer_book.experiments.chapter_16 import caches, rounding, together
-from transformer_book.experiments.chapter_16.caches import KINDS, TUNING, page, reader, told
+from transformer_book.experiments.chapter_16 import afterwards, caches, together
+from transformer_book.experiments.chapter_16.caches import (
+    FAR,
+    KINDS,
+    TUNING,
+    best_by_median,
+    page,
+    recall_model,
+    told,
+)
 from transformer_book.experiments.chapter_16.lines import (
     DISTANCES,
     KEYS,
@@ -37,6 +45,7 @@ from transformer_book.experiments.chapter_16.lines import (
     lines,
 )
 from transformer_book.experiments.chapter_16.together import Together
+from transformer_book.experiments.runs import Run
 
 SIZES = {
     **{"vocab_size": 29, "hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 3},
@@ -143,7 +152,7 @@ OTHERS = {
 
 def opened(kind):
     """The page's model, with weights away from where they start, and 80 words of two texts."""
-    model = shaken(reader(**(KINDS | OTHERS)[kind])).eval()
+    model = shaken(recall_model(**(KINDS | OTHERS)[kind])).eval()
     return model, torch.randint(224, (2, 80))
 
 
@@ -226,7 +235,7 @@ def toy(seed):
 def of_kind(name):
     def make(seed):
         torch.manual_seed(seed)
-        return reader(**KINDS[name])
+        return recall_model(**KINDS[name])
 
     return make
 
@@ -327,6 +336,22 @@ def test_what_is_told_is_of_few_pairs_and_of_many():
     assert (found["8 excess"], found["48 excess"], found["48 128"]) == (0.1, 0.2, 0.5)
 
 
+def test_a_rate_is_chosen_by_the_median_of_its_models_and_not_by_one_seed():
+    def runs(lr, found, excess):
+        return [
+            Run("a", seed == TUNING, lr, seed, 1, 9, {9: {FAR: x, "excess": excess}}, 1.0, "", {})
+            for seed, x in zip((0, 1, 2, TUNING), found, strict=True)
+        ]
+
+    steady = runs(0.1, (0.6, 0.6, 0.6, 0.0), 0.2)
+    chosen_by_one = runs(0.2, (0.0, 0.0, 0.0, 1.0), 0.1)
+    best_mean = runs(0.4, (1.0, 1.0, 0.0, 0.0), 0.1)
+    assert best_by_median([*chosen_by_one, *steady, *best_mean]) == 0.1
+    # a pair in a thousand chooses nothing: then it's the excess
+    all_found, less_excess = runs(0.1, (1.0,) * 4, 0.2), runs(0.2, (0.999,) * 4, 0.1)
+    assert best_by_median([*all_found, *less_excess]) == 0.2
+
+
 class Named:
     """Stands for models side by side: tells of each what it was judged on."""
 
@@ -341,7 +366,7 @@ class Named:
 
 
 def test_only_the_seed_that_chooses_the_rate_is_judged_on_other_texts(unchecked, monkeypatch):
-    for module in (caches, rounding):
+    for module in (caches, afterwards):
         monkeypatch.setattr(module, "Together", Named)
         monkeypatch.setattr(module, "test_texts", lambda n, *, seed: (n, seed))
         monkeypatch.setattr(module, "told", lambda few, many: (few, many))
@@ -351,7 +376,26 @@ def test_only_the_seed_that_chooses_the_rate_is_judged_on_other_texts(unchecked,
     reported, other = ((8, 0), (48, 0)), ((8, 1), (48, 1))
     wanted = {plan: other if plan[1] == TUNING else reported for plan in plans}
     assert curves == {plan: {0: texts, 3: texts} for plan, texts in wanted.items()}
-    assert rounding.measured({}, bits=16) == [reported] * 3
+    assert afterwards.measured({}, bits=16) == [reported] * 3
+
+
+def test_afterwards_only_the_attention_is_exchanged(unchecked, monkeypatch):
+    made = []
+
+    class Making(Named):
+        def __init__(self, make, rates, seeds):
+            super().__init__(make, rates, seeds)
+            made.append(make(0))
+
+    monkeypatch.setattr(afterwards, "Together", Making)
+    monkeypatch.setattr(afterwards, "test_texts", lambda n, *, seed: None)
+    monkeypatch.setattr(afterwards, "told", lambda few, many: None)
+    for options in ({}, {"bits": 3}, {"sinks": 0}, {"sinks": 4}):
+        afterwards.measured({}, **options)
+    kinds = [[type(block.self_attention).__name__ for block in model.blocks] for model in made]
+    assert kinds == [[kind] * 4 for kind in ("MultiHeadAttention", "Rounded", "Window", "Window")]
+    assert len({tuple(model.state_dict()) for model in made}) == 1  # the weights fit
+    assert [model.blocks[3].self_attention.sinks for model in made[2:]] == [0, 4]
 
 
 @pytest.fixture(scope="module")
