@@ -21,7 +21,7 @@ FIRST = {
     "roofline": ["fetching", "multiplying", "4096"],
     "depth": ["16 times", "10⁻¹²", "10⁶", "32"],
     "heads": ["70", "30", "0.70", "0.30", "dog … dog", "cat … cat"],
-    "serving": ["8 places", "readers who wait", "a prompt is read", "for nobody"],
+    "serving": ["8 slots", "users who wait", "a prompt is read", "for nobody"],
     "rates": ["up to 0.008", "step 100", "shaded: lower than the counting model’s 3.40"],
 }
 BREAKS = {

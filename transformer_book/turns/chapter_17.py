@@ -3,41 +3,49 @@
 from transformer_book.your_turn import Question, YourTurn
 
 
-def _next_batch(left, waiting, slots, policy):
-    going = [n for n in left if n > 0]
-    if policy == "static" and going:
-        return left
-    if policy == "shrinking" and going:
-        return going
-    return going + waiting[: slots - len(going)]
+def _next_call(unread, budget):
+    left, shares = budget - unread.count(1), []
+    for n in unread:
+        shares.append(1 if n == 1 else min(n, max(left, 0)))
+        left -= shares[-1] if n > 1 else 0
+    return shares
 
 
-def _never_static(left, waiting, slots, policy):
-    return _next_batch(left, waiting, slots, "shrinking" if policy == "static" else policy)
+def _in_order(unread, budget):
+    shares = []
+    for n in unread:
+        shares.append(min(n, budget))
+        budget -= shares[-1]
+    return shares
 
 
-def _too_many(left, waiting, slots, policy):
-    batch = _next_batch(left, waiting, slots, policy)
-    return [n for n in left if n > 0] + waiting if policy == "continuous" else batch
+def _whole(unread, budget):
+    shares = _next_call(unread, budget)
+    return [m if m == n else 0 for m, n in zip(shares, unread, strict=True)]
 
 
-check_next_batch = YourTurn(
+check_next_call = YourTurn(
     "Your turn 17.1",
-    _next_batch,
+    _next_call,
     [
-        ([2, 0], [5, 3, 4], 2, "continuous"),
-        ([2, 0], [5, 3, 4], 2, "static"),
-        ([2, 0], [5, 3, 4], 2, "shrinking"),
-        ([0, 0], [5, 3, 4], 2, "static"),
-        ([0, 0, 0], [7, 1], 3, "shrinking"),
-        ([4, 0, 9, 0], [6], 4, "continuous"),
-        ([3, 1], [8, 2], 2, "continuous"),
+        ([1, 1, 100], 16),
+        ([100, 1], 16),
+        ([10, 10, 1], 16),
+        ([9, 30, 30], 16),
+        ([5, 9, 1], 64),
+        ([1, 1, 40, 1], 2),
+        ([40], 16),
     ],
     mistakes={
-        "a static batch is computed whole, ended texts too, until all have ended": _never_static,
-        "no more than `slots` texts fit": _too_many,
-        "who waits comes in only where the batch is refilled, or empty": (
-            lambda left, waiting, slots, policy: _next_batch(left, waiting, slots, "continuous")
+        "who has one unread word gets it, even after a long prompt": _in_order,
+        "a prompt that doesn't fit is read in part": _whole,
+        "what one prompt has taken, the next can't have": (
+            lambda unread, budget: [
+                1 if n == 1 else min(n, max(budget - unread.count(1), 0)) for n in unread
+            ]
+        ),
+        "the words of those who write are part of the budget, too": (
+            lambda unread, budget: _next_call(unread, budget + unread.count(1))
         ),
     },
 )
@@ -71,11 +79,12 @@ check_17_1 = Question(
 )
 check_17_2 = Question(
     "Exercise 17.2",
-    302,
+    423,
     mistakes={
-        305: "a page is taken whole, the last one of a text, too",
-        37: "this is with a room of 8,192 words for each",
-        4882: "16 words are one page; a text has 1,000 words",
+        427: "a page is taken whole, the last one of a text, too",
+        544: "the weights have to be kept in the same memory",
+        484: "the server may use only nine tenths of the memory",
+        52: "this is with a room of 8,192 words for each",
     },
 )
 

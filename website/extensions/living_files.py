@@ -12,7 +12,6 @@ import torch
 
 from transformer_book.experiments.chapter_03.thermometer import N_DAYS, read_thermometer
 from transformer_book.experiments.chapter_17 import served
-from transformer_book.experiments.chapter_17.clock import Points
 from transformer_book.notebooks import cells_of, chapter_path
 
 TIMES = chapter_path(13)
@@ -21,7 +20,7 @@ MEASURED = re.compile(r"^ *(\d+) rows +([\d.]+) ms, ", re.MULTILINE)
 
 
 def write_living_files(folder: Path) -> None:
-    """Chapter 3's readings, chapter 13's times, and chapter 17's clock with sixty readers."""
+    """Chapter 3's readings, chapter 13's times, and chapter 17's clock with sixty users."""
     write_module(folder / "readings.js", {"DAYS": readings()})
     write_module(folder / "thread.js", {"THREAD": thread()})
     write_module(folder / "server.js", server())
@@ -66,13 +65,13 @@ def thread() -> dict[str, Any]:
 
 @cache
 def server() -> dict[str, Any]:
-    """The points between which chapter 17's clock goes, and sixty readers who come to its server.
+    """Chapter 17's clock, and sixty users who come to its server.
 
-    Of each reader: how long after the one before at one a second, and the words of his prompt and
-    of his answer.
+    Of each: how long after the one before at one a second, and the words of the prompt and of the
+    answer.
     """
-    points, g = Points.of(served()["costs"]["base"]), random.Random(0)
-    readers = [
+    g = random.Random(0)
+    users = [
         [
             round(g.expovariate(1.0), 4),
             g.randrange(16, 64),
@@ -81,9 +80,7 @@ def server() -> dict[str, Any]:
         for _ in range(60)
     ]
     return {
-        "STEPS": [[S, row] for S, row in points.steps.items()],
-        "PROMPTS": points.prompts,
-        "PAST": points.past,
+        "CLOCK": served()["clocks"]["rooms"],
         "TOP": served()["loads"]["capacity"],
-        "READERS": readers,
+        "USERS": users,
     }
