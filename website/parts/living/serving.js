@@ -82,7 +82,9 @@ function picture(d, state) {
   d.segment(x(state.now), 18, x(state.now), base, { dashed: "3 3", width: 1.6 });
   const { sit, nobody, wait } = counted(users, state.now);
   const idle = nobody ? `, ${nobody} for nobody` : "";
-  d.text(LEFT, 286, `at ${time(state.now)}: ${sit} in the batch${idle}, ${wait} wait`, { anchor: "start" });
+  d.text(LEFT, 286, `at ${time(state.now)}: ${sit} in the batch${idle}, ${wait} wait`, {
+    anchor: "start",
+  });
   ["a prompt is read", "an answer is written", "for nobody"].forEach((words, i) => {
     d.box([4, 118, 262][i], 304, 12, 12, ["key", "query", "mask"][i], {
       strength: [0.8, 0.35, 0.6][i],
