@@ -443,6 +443,7 @@ def test_heads_that_look_behind_the_same_word_are_found_and_closed(monkeypatch):
     ).eval()
     weights = torch.zeros(2, 1, 2, 2 * n, 2 * n)  # of two layers
     weights[1, 0, 0] = smollm2.back(2 * n, n - 1)
+    weights[1, 0, 0, n - 1, 0] = 0  # where nothing has come before, it isn't asked for
     weights[0, 0, 1] = smollm2.back(2 * n, 1)  # a note
     record = SimpleNamespace(values=lambda: weights)
     monkeypatch.setattr(smollm2, "record_attention", lambda model: nullcontext(record))
