@@ -89,7 +89,7 @@ def _beams_of(k, V, K, seed):
     return scores, (2 * torch.randn(k, V, generator=g)).log_softmax(dim=-1), K
 
 
-_drawn = torch.tensor([[0.4, 0.3, 0.3], [0.6, 0.2, 0.2]]).log()  # Figure 10.3
+_drawn = torch.tensor([[0.4, 0.3, 0.3], [0.6, 0.2, 0.2]]).log()  # Figure 10.4
 _never = torch.tensor([[-1.0, -math.inf, -math.inf], [-2.0, -1.5, -math.inf]])
 
 check_beam = YourTurn(
