@@ -11,8 +11,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast
 
 from tools.chapters import CHAPTERS, code_cells
-from transformer.runtime import default_device
 from transformer.family import DecoderOnly, FamilyConfig
+from transformer.runtime import default_device
 from transformer_book.experiments.cells import chapter
 from transformer_book.experiments.imports import python_of_cell
 

@@ -36,9 +36,8 @@ from transformer_book.experiments.chapter_04 import masks
 from transformer_book.experiments.chapter_06 import aliases, leak
 from transformer_book.experiments.chapter_07.stacks import RATES, OverBatch, Rates
 from transformer_book.experiments.chapter_08 import start_and_step
-from transformer_book.experiments.chapter_14 import floor
+from transformer_book.experiments.chapter_14 import floor, smollm2
 from transformer_book.experiments.chapter_14 import looks as looks_14
-from transformer_book.experiments.chapter_14 import smollm2
 from transformer_book.experiments.chapter_15 import experts, parity, rewards
 from transformer_book.experiments.experiment import Plan
 from transformer_book.experiments.running import run_one

@@ -10,6 +10,7 @@ same. All else is our own code. It writes ``smollm2.json`` beside itself, in som
 """
 
 import json
+import re
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -165,7 +166,9 @@ def main() -> None:
             "chat": {"asked": CHAT, "says": written(chat, 100)["says"]},
             "riddle": riddle(model),
         }
-    STORED.write_text(json.dumps(stored, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    told = json.dumps(stored, indent=1, ensure_ascii=False)
+    told = re.sub(r"\[[^][{}]*]", lambda x: re.sub(r"\s+", " ", x[0]), told)  # a list in a line
+    STORED.write_text(told + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
