@@ -63,6 +63,7 @@ HOMES = {
     "experts_in_text": "transformer_book.experiments.chapter_15.experts_in_text:experts_in_text",
     "rewards": "transformer_book.experiments.chapter_18.rewards:rewards",
     "blocks_longer": "transformer_book.experiments.chapter_15.blocks_longer:blocks_longer",
+    "from_zero": "transformer_book.experiments.chapter_15.looking_back:from_zero",
     "looking_back": "transformer_book.experiments.chapter_15.looking_back:looking_back",
     "caches": "transformer_book.experiments.chapter_16.caches:caches",
     "caches_longer": "transformer_book.experiments.chapter_16.caches:caches_longer",
