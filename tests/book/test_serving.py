@@ -285,10 +285,17 @@ def test_of_twenty_users_each_figure_is_its_own(server):
     assert found == found | {k: pytest.approx(v) for k, v in wanted.items()}
     assert found["gap_p99"] == found["gap_max"] == pytest.approx(0.2)
     assert found["users_per_s"] == pytest.approx(20 / found_span(twenty))
-    twenty[0].times = [r0 := twenty[0].arrival + 1.01, r0 + 0.1]  # its first word is late
-    twenty[1].times = [r1 := twenty[1].arrival + 0.1, r1 + 0.21]  # its second
-    kept = sum(wait < 0.999 for wait in waits[2:])  # and who is near both limits is left out
-    assert figures(twenty, log)["kept"] == pytest.approx((kept + 1) / 20, abs=0.051)
+
+
+def test_a_promise_is_kept_if_the_first_word_and_every_gap_keep_it(server):
+    def kept(*waits):  # from the arrival to the first word, and from each word to the next
+        user = server.Request([5], arrival=3.0)
+        user.times = [3.0 + sum(waits[: i + 1]) for i in range(len(waits))]
+        user.words += [5] * len(waits)
+        return figures([user], [(0.0, 1.0, [], 0, 0)])["kept"]
+
+    assert kept(0.9, 0.1, 0.15) == kept(0.9) == 1
+    assert kept(1.1, 0.1, 0.1) == kept(0.1, 0.3, 0.1) == kept(0.1, 0.1, 0.3) == 0
 
 
 def found_span(users):
