@@ -11,6 +11,9 @@ from torch import nn
 
 from transformer.family import DecoderOnly
 from transformer.runtime import default_device
+from transformer_book.experiments.chapter_15.experts import Experts
+from transformer_book.experiments.chapter_15.experts_in_text import small_model
+from transformer_book.experiments.chapter_15.looking_back import FromZero, Handed
 from transformer_book.experiments.experiment import Plan
 from transformer_book.experiments.family import (
     BATCH_TOKENS,
@@ -368,3 +371,50 @@ def test_what_is_stored_of_the_sizes_is_complete(order, known):
         assert known.wanted(arm, runs) == []
         for n_steps in ENDS:
             assert is_inside(known.rate(name, n_steps), known.tried(name, n_steps))
+
+
+def test_each_place_is_handed_the_symbol_before_it_and_no_other():
+    torch.manual_seed(0)
+    model = Handed(BASE.replace(n_layers=1)).eval()
+    for block in model.blocks:
+        block.self_attention.W_o.weight.data.zero_()  # so that no head carries anything
+    text = torch.tensor([[5, 6, 7, 8]])
+    other = model(text) != model(torch.tensor([[5, 9, 7, 8]]))
+    assert other.any(dim=-1)[0].tolist() == [False, True, True, False]
+
+
+def test_positions_from_zero_are_the_base_s_and_begin_with_nothing():
+    model = FromZero(BASE)
+    assert not any(p.any() for p in model.embedding.positions.parameters())
+    assert count_parameters(model) == count_parameters(DecoderOnly(BASE))
+    moved = model(torch.tensor([[7, 7, 7]])).sum()
+    moved.backward()
+    assert all(p.grad.any() for p in model.embedding.positions.parameters())
+
+
+def test_a_word_reads_the_sum_of_the_experts_that_were_chosen():
+    torch.manual_seed(0)
+    layer = Experts(4, 3, 5, k=2).eval()
+    layer.advantage[3] = 9.0  # chosen by every row; it counts in the choice alone
+    x = torch.randn(6, 4)
+    shares = layer.router(x).softmax(dim=-1)
+    rest = shares.clone()
+    rest[:, 3] = -1
+    second = rest.argmax(dim=-1)
+    wanted = [
+        shares[i, 3] * layer.experts[3](row) + shares[i, j] * layer.experts[j](row)
+        for i, (row, j) in enumerate(zip(x, second.tolist(), strict=True))
+    ]
+    assert torch.allclose(layer(x), torch.stack(wanted), atol=1e-6)
+    assert layer.counts.sum() == 12
+    assert layer.counts[3] == 6
+
+
+def test_experts_in_text_are_eight_of_the_block_s_own_size():
+    one = DecoderOnly(block_config("all"))
+    eight, wide = small_model("eight experts, one is read"), small_model("one as large as eight")
+    more = [count_parameters(m) - count_parameters(one) for m in (eight, wide)]
+    in_network = sum(p.numel() for p in one.blocks[0].feed_forward.parameters())
+    assert more == [2 * (7 * in_network + 64 * 8), 2 * 7 * in_network]
+    text = torch.randint(1, 100, (3, 8))
+    assert eight(text).shape == (3, 8, 128)

@@ -60,7 +60,17 @@ def reported(*steps, seed=0):
 
 # Whose sweep is judged on what is reported, too. What is learnt by heart is asked itself; the
 # others' questions are made up, of one seed for all runs, whose starts differ.
-NO_OTHERS = ("by_heart", "experts", "lengths", "blocks", "scaling", "scaling_back", "rewards")
+NO_OTHERS = (
+    "by_heart",
+    "experts",
+    "lengths",
+    "blocks",
+    "scaling",
+    "scaling_back",
+    "rewards",
+    "looking_back",
+    "experts_in_text",
+)
 OWN_TESTS = ("real_sentences", "caches", "thinking")
 SAME_RECIPES = ("translators", "recurrence", "elsewhere", "orders", "heads")  # as others here
 

@@ -43,6 +43,33 @@ check_block = YourTurn(
 )
 
 
+def _in_blocks(W, bits, width, most=None):
+    most = most or 2 ** (bits - 1) - 1
+    x = W.reshape(-1, width)
+    ruler = x.abs().amax(dim=1, keepdim=True).clamp(min=1e-9) / most
+    return ((x / ruler).round() * ruler).reshape(W.shape)
+
+
+_g = torch.Generator().manual_seed(2)
+_weights = torch.randn(4, 8, generator=_g)
+_weights[:, 0] *= 20
+_weights[2, 4:] = 0.0
+check_rulers = YourTurn(
+    "Your turn 15.2",
+    _in_blocks,
+    [(torch.tensor([[20.0, 1.0, 0.4, 0.9]]), 4, 2), (_weights, 4, 4), (_weights, 3, 2)],
+    mistakes={
+        "that is one ruler for a whole row": lambda W, bits, width: _in_blocks(W, bits, W.size(1)),
+        "a block is of neighbours in a row, not in a column": lambda W, bits, width: (
+            _in_blocks(W.T, bits, width if W.size(0) % width == 0 else W.size(0)).T
+        ),
+        "the largest whole number is 7 for four bits": lambda W, bits, width: _in_blocks(
+            W, bits, width, most=2 ** (bits - 1)
+        ),
+    },
+)
+
+
 check_15_1 = Question(
     "Exercise 15.1",
     2 * 8 * 128 * 16 * 2,
@@ -83,5 +110,33 @@ check_15_3 = YourTurn(
     mistakes={
         "D is C / (6 N): six operations": lambda A, a, B, b, C: _best_size(A, a, B, b, 6 * C),
         "that is the number of tokens": lambda A, a, B, b, C: C / 6 / _best_size(A, a, B, b, C),
+    },
+)
+
+
+def _loads(x, W_r, b, k, after=True):
+    r = x @ W_r
+    r = r.softmax(dim=-1) + b if after else (r + b).softmax(dim=-1)
+    chosen = r.topk(k, dim=-1).indices
+    return chosen.flatten().bincount(minlength=len(b))
+
+
+def _drawn_words(B, d, n, k, seed):
+    g = torch.Generator().manual_seed(seed)
+    x, W_r, b = (torch.randn(s, generator=g) for s in ((B, d), (d, n), (n,)))
+    return x, W_r, 0.2 * b, k
+
+
+check_15_4 = YourTurn(
+    "Exercise 15.4",
+    _loads,
+    [_drawn_words(3, 2, 4, 2, 0), _drawn_words(12, 4, 6, 3, 1)],
+    mistakes={
+        "each word reads k experts": lambda x, W_r, b, k: _loads(x, W_r, b, 1),
+        "b counts in the choice": lambda x, W_r, b, k: _loads(x, W_r, 0 * b, k),
+        "b is added to the shares, after the softmax": partial(_loads, after=False),
+        "that is which experts are fetched, not how often": lambda x, W_r, b, k: (
+            _loads(x, W_r, b, k) > 0
+        ).long(),
     },
 )

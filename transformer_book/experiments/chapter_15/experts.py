@@ -33,18 +33,26 @@ DOORS: dict[str, Door] = {
 
 
 class Experts(nn.Module):
-    """Of ``n`` feed-forward networks a router chooses one for each row (Fedus et al., 2022).
+    """Of ``n`` feed-forward networks a router chooses ``k`` for each row (Shazeer et al., 2017).
 
-    What the expert says is multiplied by the router's share, so that the router learns, too. After
+    What an expert says is multiplied by the router's share, so that the router learns, too. After
     each step of training, experts that were chosen too often get a handicap in the choice, and the
     others an advantage, of ``push``: Wang et al. (2024). ``counts``: how often each was chosen. A
     ``frozen`` router keeps the weights that it began with.
     """
 
     def __init__(
-        self, d_model: int, d_ff: int, n: int, *, push: float = 0.01, frozen: bool = False
+        self,
+        d_model: int,
+        d_ff: int,
+        n: int,
+        *,
+        k: int = 1,
+        push: float = 0.01,
+        frozen: bool = False,
     ):
         super().__init__()
+        self.k = k
         self.router = nn.Linear(d_model, n, bias=False).requires_grad_(not frozen)
         self.experts = nn.ModuleList(GatedFeedForward(d_model, d_ff) for _ in range(n))
         self.register_buffer("advantage", torch.zeros(n))
@@ -53,13 +61,13 @@ class Experts(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:  # (rows, d_model)
         shares = self.router(x).softmax(dim=-1)
-        chosen = (shares + self.advantage).argmax(dim=-1)
-        self.counts = chosen.bincount(minlength=len(self.experts)).float()
+        chosen = (shares + self.advantage).topk(self.k, dim=-1).indices
+        self.counts = chosen.flatten().bincount(minlength=len(self.experts)).float()
         if self.training:
             self.advantage += self.push * (self.counts.mean() - self.counts).sign()  # type: ignore[operator]
         y = torch.zeros_like(x)
         for i, expert in enumerate(self.experts):
-            own = (chosen == i).nonzero()[:, 0]
+            own = (chosen == i).any(dim=-1).nonzero()[:, 0]
             y = y.index_add(0, own, shares[own, i, None] * expert(x[own]))
         return y
 
@@ -109,6 +117,8 @@ def memory(name: str) -> Memory:
         return Memory(GatedFeedForward(WIDTH, N_EXPERTS * D_FF))
     if name in DOORS:
         return Memory(Rooms(WIDTH, D_FF, N_EXPERTS), DOORS[name])
+    if name == "sixteen half as wide, two are read":
+        return Memory(Experts(WIDTH, D_FF // 2, 2 * N_EXPERTS, k=2))
     push = 0.0 if "left alone" in name else 0.01
     return Memory(Experts(WIDTH, D_FF, N_EXPERTS, push=push, frozen="frozen" in name))
 
@@ -139,6 +149,7 @@ def arms() -> dict[str, Arm]:
     names = [
         *("one expert", "eight experts", "eight experts, left alone", "one as large as eight"),
         *("eight experts, router frozen", "eight experts, left alone, router frozen"),
+        "sixteen half as wide, two are read",
         *DOORS,
         "one expert, five times the steps",
     ]
