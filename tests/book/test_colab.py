@@ -11,7 +11,9 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast
 
 from tools.chapters import CHAPTERS, code_cells
+from transformer.family import DecoderOnly, FamilyConfig
 from transformer.runtime import default_device
+from transformer_book.experiments.cells import chapter
 from transformer_book.experiments.imports import python_of_cell
 
 NAME = "google.colab"
@@ -74,6 +76,20 @@ def test_a_cell_runs_on_colab_to_its_end(path, cell, capsys):
     exec(compile(cell.source, cell.id, "exec"), names)
     here = [o.text for o in cell.outputs if o.output_type == "stream"]
     assert capsys.readouterr().out not in ("", *here)  # it has done what it does on Colab
+
+
+def test_the_pages_ten_lines_bring_gpt2_into_our_class():
+    theirs = small_gpt2()
+    c = theirs.config
+    sizes = {"d_model": c.n_embd, "n_heads": c.n_head, "n_layers": c.n_layer}
+    sizes |= {"d_ff": 4 * c.n_embd, "max_len": c.n_positions}
+    ours = DecoderOnly(FamilyConfig.gpt2(c.vocab_size, **sizes, dropout=0.0)).eval()
+    page = chapter(14, "imports*", definitions=("gpt2-bring",)).names()
+    page.bring({name: 5 * x for name, x in theirs.state_dict().items()}, ours)
+    theirs.load_state_dict({name: 5 * x for name, x in theirs.state_dict().items()})
+    ids = torch.randint(c.vocab_size, (2, 9))
+    with torch.no_grad():
+        assert torch.allclose(ours(ids), theirs(ids).logits, atol=1e-3)
 
 
 def test_the_cells_are_found():

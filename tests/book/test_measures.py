@@ -4,6 +4,8 @@ Those of the translators, the family, chapter 11, 16 and 17 stand in files of th
 """
 
 import builtins
+import math
+from contextlib import nullcontext
 from functools import partial
 from types import SimpleNamespace
 
@@ -14,6 +16,7 @@ from torch import nn
 from tests.package.unchecked import unchecked
 from transformer.cache import Memory
 from transformer.config import TransformerConfig
+from transformer.family import DecoderOnly, FamilyConfig
 from transformer.model import Transformer
 from transformer.multihead import record_attention
 from transformer_book import descent
@@ -36,6 +39,7 @@ from transformer_book.experiments.chapter_04 import masks
 from transformer_book.experiments.chapter_06 import aliases, leak
 from transformer_book.experiments.chapter_07.stacks import RATES, OverBatch, Rates
 from transformer_book.experiments.chapter_08 import start_and_step
+from transformer_book.experiments.chapter_14 import floor, smollm2
 from transformer_book.experiments.chapter_14 import looks as looks_14
 from transformer_book.experiments.chapter_15 import experts
 from transformer_book.experiments.chapter_18 import parity, rewards
@@ -433,6 +437,57 @@ def test_what_is_copied_with_looks_forbidden():
     }
     near = looks_14.one_again(cell, lambda text, closed=None: model(text))
     assert (near["near"], near["far"], near["moved"]) == (1, 1, 0)
+
+
+def test_a_real_model_is_asked_for_the_second_copy_alone():
+    text, logits = torch.tensor([[5, 6, 7, 5, 6, 7]]), torch.zeros(1, 6, 10)
+    for place in (2, 3, 4):  # at 2 it says that the text begins again, which nobody asks
+        logits[0, place, text[0, place + 1]] = 50
+    told = smollm2.second_copy(logits, text)
+    assert told == pytest.approx({"first": 2.3026, "second": 0, "right": 1}, abs=1e-4)
+    logits[0, 3] = torch.arange(10) == 5  # what follows the first 7
+    assert smollm2.second_copy(logits, text)["right"] == 0.5
+
+
+def test_heads_that_look_behind_the_same_word_are_found_and_closed(monkeypatch):
+    n = 3
+    model = DecoderOnly(
+        FamilyConfig.modern(12, d_model=8, n_heads=2, n_layers=2, d_ff=8, max_len=8)
+    ).eval()
+    weights = torch.zeros(2, 1, 2, 2 * n, 2 * n)  # of two layers
+    weights[1, 0, 0] = smollm2.back(2 * n, n - 1)
+    weights[1, 0, 0, n - 1, 0] = 0  # where nothing has come before, it isn't asked for
+    weights[0, 0, 1] = smollm2.back(2 * n, 1)  # a note
+    record = SimpleNamespace(values=lambda: weights)
+    monkeypatch.setattr(smollm2, "record_attention", lambda model: nullcontext(record))
+    text = torch.tensor([[4, 5, 6, 4, 5, 6]])
+    scores = smollm2.look_there(model, text)
+    assert scores.tolist() == [[0, 0], [1, 0]]
+    chosen = smollm2.heads_alone(scores, 1)
+    closed = smollm2.changes(chosen, n)
+    own, others = closed["the heads"], closed["all other heads"]
+    assert [int(shut.sum()) for shut in own] == [0, 4]  # places 2 to 5 can look two back
+    assert [int(shut.sum()) for shut in others] == [8, 4]
+    assert own[1][0, 0, 3, 1]  # from the second 4 at the first 5
+    assert not own[1][0, 1].any()
+    assert closed["no note"][0][3, 2]
+    assert closed["no look, beside"][0][3, 2]
+    with torch.no_grad():
+        free, shut = (smollm2.logits_of(model, text, closed[k]) for k in ("free", "the heads"))
+        assert torch.allclose(free, model(text), atol=1e-6)
+    assert not torch.allclose(free, shut)
+
+
+def test_what_writes_the_same_line_costs_less(monkeypatch):
+    class Tiny(floor.Traced):
+        def line(self, language):
+            first = self.choose("ab")
+            return [first, self.choose(("x", "y", "y")[: 3 - (first == "b")])]
+
+    monkeypatch.setattr(floor, "Traced", Tiny)
+    prices = {told: floor.nats_of(told, 0) for told in ((0, 0), (0, 1), (1, 1))}
+    wanted = {(0, 0): 1 / 6, (0, 1): 1 / 3, (1, 1): 1 / 4}
+    assert prices == pytest.approx({told: -math.log(p) for told, p in wanted.items()})
 
 
 def test_an_idle_expert_has_under_a_fortieth_of_the_words(monkeypatch):

@@ -37,7 +37,7 @@ def of_the_copiers() -> Cells:
 def learn_to_copy(
     make: Make, plan: Plan, *, cell: SimpleNamespace
 ) -> Iterator[tuple[int, Measures]]:
-    """The loss of what is asked in new texts, in nats, the mean over all lengths.
+    """The loss of what is asked in new texts, in nats, and what is right, means over all lengths.
 
     The chapter's training, but for its limit to the gradient, with which one layer learns slower.
     """
@@ -51,13 +51,15 @@ def learn_to_copy(
             lr=lambda step: rate_of(step + 1),
         )
         torch.manual_seed(1000 + plan.seed)
-        losses = []
+        losses, shares = [], []
         for n in LENGTHS:
             text = cell.twice(n, 200)
             with torch.no_grad():
                 logits = model(text[:, :-1])[:, n:]
             losses.append(cross_entropy(logits.mT, text[:, n + 1 :]).item())
-        return {"loss": mean(losses)}
+            right = logits.argmax(dim=-1) == text[:, n + 1 :]
+            shares.append(right.float().mean().item())
+        return {"loss": mean(losses), "right": mean(shares)}
 
     yield from one_for_each(make, plan, train)
 
