@@ -27,6 +27,46 @@ check_advantages = YourTurn(
 )
 
 
+def _voted(right, wrong, tie=0.5, none=0.0):
+    n_right, n_wrong = right.sum(dim=1), wrong.sum(dim=1)
+    won = (n_right > n_wrong).float()
+    won[(n_right == n_wrong) & (n_right > 0)] = tie
+    won[(n_right == n_wrong) & (n_right == 0)] = none
+    return won
+
+
+def _share(right, wrong):
+    return right.sum(dim=1) / (right | wrong).sum(dim=1).clamp_min(1)
+
+
+def _of_all(right, wrong):
+    n_right, n = right.sum(dim=1), right.size(1)
+    return (2 * n_right > n).float() + (2 * n_right == n).float() / 2
+
+
+def _answers(rows):  # "r" right, "w" wrong, "-" missing
+    return tuple(torch.tensor([[x == kind for x in row] for row in rows]) for kind in "rw")
+
+
+check_voted = YourTurn(
+    "Your turn 18.2",
+    _voted,
+    [
+        _answers(["rrw"]),
+        _answers(["rw"]),
+        _answers(["rw", "--"]),
+        _answers(["r---", "rrww", "wwwr", "rr-w", "----"]),
+    ],
+    mistakes={
+        "of a tie a half counts: toss a coin": partial(_voted, tie=0.0),
+        "a tie is no majority: only a half counts": partial(_voted, tie=1.0),
+        "where nobody has answered, nothing is right": partial(_voted, none=0.5),
+        "count the winner, not the share of those that are right": _share,
+        "missing answers don't vote: compare right with wrong": _of_all,
+    },
+)
+
+
 def _dpo(good, bad, good_before, bad_before, beta, sign=1, f=nn.functional.logsigmoid):
     return -f(sign * beta * ((good - good_before) - (bad - bad_before))).mean()
 

@@ -45,7 +45,7 @@ class FromZero(DecoderOnly):
 
     def __init__(self, config: FamilyConfig):
         super().__init__(config)
-        for name, table in self.embedding.positions.named_parameters():
+        for table in self.embedding.positions.parameters():
             nn.init.zeros_(table)
 
 
