@@ -52,7 +52,7 @@ def arms() -> dict[str, Arm]:
         name: Arm(
             make=cells.names().longer,
             learn=partial(learn, smoothing=smoothing),
-            rates=(0.005,),  # the best with plain labels
+            rates=(0.003, 0.005, 0.008, 0.012),
             steps=(800,),
             code=cells.code(ME),
             chapter=9,
@@ -67,6 +67,7 @@ smoothing = Experiment(
     measure="exact",
     scale=1.0,
     arms=arms,
+    tuning_seeds=(100, 101),
     widens=False,
     seconds=12.0,
 )
