@@ -413,6 +413,21 @@ def test_a_rate_that_rises_and_one_that_does_not(monkeypatch):
     assert taken == [[0.25, 0.5, 0.75, 1, 1, 1], [1] * 6]
 
 
+def test_a_schedule_is_a_share_of_the_highest_rate(monkeypatch):
+    taken = []
+
+    def loop(model, batches, n_steps, rate):
+        taken.extend(round(rate(step) / 0.01, 2) for step in range(n_steps))
+
+    monkeypatch.setattr(rates_9, "loss_on", lambda model, pairs: float(len(pairs)))
+    monkeypatch.setattr(rates_9, "judge", lambda model, pairs: SimpleNamespace(exact=len(pairs)))
+    cell = SimpleNamespace(loop=loop, falling=lambda step, n_steps: 1 - step / n_steps)
+    learn = partial(rates_9.learn_shape, cell=cell, shape="falling")
+    ((_, found),) = learn(lambda: nn.Linear(1, 1), reported(4))
+    assert found == {"loss": 600.0, "exact": 600}  # the whole test
+    assert taken == [1, 0.75, 0.5, 0.25]
+
+
 def test_zeros_are_counted_that_are_none_in_full(monkeypatch):
     own, plain = nn.Linear(1, 1), nn.Linear(1, 1)
     gradients = {own: torch.tensor([0.0, 0, 1, 2, 3]), plain: torch.tensor([0.0, 1, 1, 2, 3])}
