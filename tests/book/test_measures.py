@@ -39,6 +39,7 @@ from transformer_book.experiments.chapter_04 import masks
 from transformer_book.experiments.chapter_06 import aliases, leak
 from transformer_book.experiments.chapter_07.stacks import RATES, OverBatch, Rates
 from transformer_book.experiments.chapter_08 import start_and_step
+from transformer_book.experiments.chapter_09 import rates as rates_9
 from transformer_book.experiments.chapter_14 import floor, smollm2
 from transformer_book.experiments.chapter_14 import looks as looks_14
 from transformer_book.experiments.chapter_15 import experts
@@ -396,6 +397,35 @@ def test_what_mistakes_do_to_a_loss(monkeypatch):
     monkeypatch.setattr(chapter_09, "loss_on", lambda model, pairs: float(len(pairs)))
     ((_, found),) = chapter_09.learn_with_mistakes(lambda: model, reported(100), cell=cell)
     assert found == {"last": 4.0, "lowest": 1.0, "test": 300.0, "moved": 1.0, "bos": 1.0}
+
+
+def test_a_rate_that_rises_and_one_that_does_not(monkeypatch):
+    taken = []
+
+    def loop(model, batches, n_steps, rate, **how):
+        taken.append([round(rate(step) / 0.01, 2) for step in range(n_steps)])
+
+    monkeypatch.setattr(rates_9, "loss_on", lambda model, pairs: float(len(pairs)))
+    for warm_up in (4, 0):
+        learn = partial(rates_9.learn_rising, cell=SimpleNamespace(loop=loop), warm_up=warm_up)
+        ((_, found),) = learn(lambda: nn.Linear(1, 1), reported(6))
+        assert found == {"loss": 600.0}  # the whole test
+    assert taken == [[0.25, 0.5, 0.75, 1, 1, 1], [1] * 6]
+
+
+def test_a_schedule_is_a_share_of_the_highest_rate(monkeypatch):
+    taken = []
+
+    def loop(model, batches, n_steps, rate):
+        taken.extend(round(rate(step) / 0.01, 2) for step in range(n_steps))
+
+    monkeypatch.setattr(rates_9, "loss_on", lambda model, pairs: float(len(pairs)))
+    monkeypatch.setattr(rates_9, "judge", lambda model, pairs: SimpleNamespace(exact=len(pairs)))
+    cell = SimpleNamespace(loop=loop, falling=lambda step, n_steps: 1 - step / n_steps)
+    learn = partial(rates_9.learn_shape, cell=cell, shape="falling")
+    ((_, found),) = learn(lambda: nn.Linear(1, 1), reported(4))
+    assert found == {"loss": 600.0, "exact": 600}  # the whole test
+    assert taken == [1, 0.75, 0.5, 0.25]
 
 
 def test_zeros_are_counted_that_are_none_in_full(monkeypatch):

@@ -47,6 +47,8 @@ HOMES = {
     "few": "transformer_book.experiments.chapter_09:few",
     "schedules": "transformer_book.experiments.chapter_09.schedules:schedules",
     "smoothing": "transformer_book.experiments.chapter_09.smoothing:smoothing",
+    "one_layer": "transformer_book.experiments.chapter_09.rates:one_layer",
+    "two_thousand": "transformer_book.experiments.chapter_09.rates:two_thousand",
     "beams": "transformer_book.experiments.chapter_10:beams",
     "inside": "transformer_book.experiments.chapter_12:inside",
     "half": "transformer_book.experiments.chapter_13:half",

@@ -49,14 +49,15 @@ def learn(make: Make, plan: Plan, *, smoothing: float) -> Iterator[tuple[int, Me
 def arms() -> dict[str, Arm]:
     cells = chapter(9, "imports*", "translator-model*")
     return {
-        name: Arm(
+        f"{name}, {rate:g}": Arm(
             make=cells.names().longer,
             learn=partial(learn, smoothing=smoothing),
-            rates=(0.005,),  # the best with plain labels
+            rates=(rate,),
             steps=(800,),
             code=cells.code(ME),
             chapter=9,
         )
+        for rate in (0.005, 0.003, 0.008)
         for name, smoothing in (("plain labels", 0.0), ("smoothed labels", 0.1))
     }
 
