@@ -1,4 +1,4 @@
-// Chapter 13, section 13.2: the times of a product as bars, and over the rows as in Figure 13.3.
+// Chapter 13, section 13.2: the times of a product as bars, and over the rows as in Figure 13.4.
 
 import { corner, measured, times } from "./limits.js";
 import { range } from "./living.js";
@@ -90,7 +90,7 @@ export function plot(d, state) {
   d.dot(x(state.n), y(now.fetch), 5, "key");
   d.dot(x(state.n), y(now.multiply), 5, "query");
   for (const [n, seconds] of measured(state)) d.dot(x(n), y(seconds), 3.5, "word");
-  if (measured(state).length) keys.push("small dots: measured, as in Figure 13.3");
+  if (measured(state).length) keys.push("small dots: measured, as in Figure 13.4");
   keys.forEach((words, i) =>
     d.text(LEFT, BASE + 50 + 16 * i, words, { anchor: "start", quiet: true }),
   );
