@@ -1,4 +1,4 @@
-"""Chapter 15: what the model of today is worth, and what it can and cannot compute."""
+"""Chapter 15: what the parts of the model of today are worth."""
 
 from pathlib import Path
 
