@@ -43,7 +43,9 @@ def test_the_library_takes_only_what_pip_installs_with_it():
         w.split(">=")[0].replace("-", "_") for w in project["optional-dependencies"]["chapters"]
     }
     known = {*names, "transformer", "transformer_book", *sys.stdlib_module_names}
-    assert {name.lower() for name in all_imported_by("transformer_book") - known} == more
+    by_hand = {"transformers"}  # chapter_14/smollm2.py, a program that says how it is installed
+    others = {name.lower() for name in all_imported_by("transformer_book") - known}
+    assert others == more | by_hand
 
 
 BLOCKED = """
