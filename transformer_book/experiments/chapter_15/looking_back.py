@@ -6,11 +6,14 @@ and the blocks' language with the symbol before handed to each place. Two others
 learned positions put into the stream: at the start, or for good.
 """
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor, nn
 
+from transformer.cache import KeyValueCache
 from transformer.data.tokens import PAD_ID
 from transformer.family import DecoderOnly, FamilyConfig
 from transformer.masks import decoder_mask, word_positions
@@ -33,7 +36,9 @@ class Handed(DecoderOnly):
         self.before = nn.Embedding(config.vocab_size, config.d_model)
         nn.init.normal_(self.before.weight, std=config.d_model**-0.5)  # as the tokens
 
-    def read(self, tokens: Tensor, words: Tensor, caches: None = None) -> Tensor:
+    def read(
+        self, tokens: Tensor, words: Tensor, caches: Sequence[KeyValueCache] | None = None
+    ) -> Tensor:
         """The logits after each token; there is none before the first."""
         before = nn.functional.pad(tokens[:, :-1], (1, 0), value=PAD_ID)
         x = self.embedding(tokens, word_positions(words)) + self.before(before)
@@ -69,7 +74,7 @@ def arms() -> dict[str, Arm]:
     models = {name: (DecoderOnly, block_config(name)) for name in NAMES}
     none = {"none": (DecoderOnly, no_positions)}
     others = {"from zero": (FromZero, block_config("base"))} | none
-    kinds = {
+    kinds: dict[str, tuple[int, dict[str, Any]]] = {
         "the last symbol decides": (1, models | others),
         "handed": (2, {name: (Handed, config) for name, (_, config) in models.items()}),
         "the last two decide": (2, none),  # the rest is in ``blocks`` and ``from_zero``
