@@ -93,13 +93,32 @@ def _greedy(model, request):
     return written[0].tolist()
 
 
+class Steady:
+    """An engine whose calls all take as long: the machine's speed doesn't say who meets whom."""
+
+    def __init__(self, engine):
+        self.engine, self.pages, self.met = engine, engine.pages, set()
+
+    def step(self, batch):
+        self.met |= {id(r) for r, _ in batch}
+        return self.engine.step(batch)[0], 0.003
+
+
 @pytest.mark.parametrize("name", SERVERS)
 def test_every_server_writes_what_greedy_decoding_writes(name, model, server):
     kind, room, how = SERVERS[name]
-    pages = getattr(server, kind)(*room)
+    pages, thrown_out = getattr(server, kind)(*room), []
+    engine, release = Steady(server.Engine(model, pages)), pages.release
+
+    def watched(request):
+        thrown_out.append(id(request) in engine.met and not request.has_ended(EOS))
+        release(request)
+
+    pages.release = watched
     requests = users(server, prefix=[7, 9, 11] * 12 if "shared" in name else ())
-    server.serve(requests, server.Engine(model, pages), eos_id=EOS, **how)
+    server.serve(requests, engine, eos_id=EOS, **how)
     assert [r.answer for r in requests] == [greedy(model, r) for r in requests]
+    assert any(thrown_out) or "run out" not in name
     assert all(len(r.times) == len(r.answer) for r in requests)
     assert pages.n_held == 0  # when all have gone
     assert sorted(pages.free) == list(range(pages.n))
@@ -118,6 +137,25 @@ def test_a_shared_beginning_is_read_once(model, server):
     server.serve(requests, engine, slots=1, eos_id=EOS, log=log)
     read = sum(n for _, _, batch, *_ in log for _, n in batch)
     assert read == sum(len(r.words) - 1 for r in requests) - 9 * 48
+
+
+def test_of_a_prompt_that_is_known_whole_the_last_word_is_still_read(model, server):
+    twins = [server.Request([5] + [7] * 31, max_len=9) for _ in range(2)]  # two full pages
+    log, engine = [], server.Engine(model, server.SharedPages(20, 16))
+    server.serve(twins, engine, slots=1, eos_id=EOS, log=log)
+    assert [r.answer for r in twins] == [greedy(model, r) for r in twins]
+    prompts = [n for _, _, batch, *_ in log for _, n in batch if n > 1]
+    assert prompts == [32, 16]
+
+
+def test_nobody_joins_a_static_batch(server):
+    lengths, arrivals = (4, 9, 2), (0.0, 0.0, 1.5)
+    requests = [
+        server.Request([5], arrival=t, max_len=n) for n, t in zip(lengths, arrivals, strict=True)
+    ]
+    engine = server.Clockwork(server.Pages(3, 20), lambda texts: 1.0)
+    server.serve(requests, engine, slots=3, policy="static")
+    assert [r.times[0] for r in requests] == [1, 1, 10]  # the third slot stays empty
 
 
 def test_pages_are_known_only_as_long_as_they_hold_their_words(server):
