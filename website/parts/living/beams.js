@@ -130,8 +130,8 @@ export function start(host) {
   const settle = settled();
   const figure = new Figure(host, { title: "Search with beams", invite, state, settle });
   const tables = [
-    ["seven", "seven sentences, Figure 10.2"],
-    ["empty", "27 and the empty one, Figure 10.6"],
+    ["seven", "seven sentences, Figure 10.3"],
+    ["empty", "27 and the empty one, Figure 10.1"],
   ];
   figure.select("table", "table", tables);
   const sizes = range(1, 8, 1);
