@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from statistics import mean
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -28,7 +29,7 @@ CELLS = (
 ASKED = tuple(  # of one English word; before a vowel, le and la are both l'
     noun for noun in NOUNS if " " not in noun.english[0] and not starts_with_vowel(noun.french[0])
 )
-FRAMES = {  # with the French in front of the article
+FRAMES = {  # two subjects, two objects; with the French in front of the article
     "the {} is beautiful": "",
     "the {} is behind my house": "",
     "she sees the {}": "elle voit",
@@ -117,7 +118,10 @@ def learn(make: Make, plan: Plan, *, cells: Cells) -> Iterator[tuple[int, Measur
     """Asks a translator that is stored already; the mean of the frames."""
     model = trained(plan.seed).eval()
     each = [deciders(model, cells.names(), one) for one in rounds()]
-    yield STEPS, {name: round(sum(x[name] for x in each) / len(each), 4) for name in each[0]}
+    found = {name: mean(x[name] for x in each) for name in each[0]}
+    for part, own in (("subjects", each[:2]), ("objects", each[2:])):
+        found[f"follows the, {part}"] = mean(x["follows the"] for x in own)
+    yield STEPS, {name: round(x, 4) for name, x in found.items()}
 
 
 def arms() -> dict[str, Arm]:
