@@ -26,6 +26,7 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.environment import BuildEnvironment
 
 from transformer_book.drawings.colours import style_sheet
+from website.extensions.film_files import write_film_files
 from website.extensions.living_files import write_living_files
 from website.extensions.translator_files import write_translator_files
 
@@ -60,7 +61,10 @@ PARTS = {
         write=write_translator_files,
         room="room.css",
     ),
-    "book-film": Part("film", "film.js", "film.css", ".film"),  # reads the translator's files
+    "book-film": Part(  # reads the translator's modules, too
+        *("film", "film.js", "film.css", ".film"),
+        write=write_film_files,
+    ),
     "book-living": Part(
         *("living", "figures.js", "living.css", ".living"),
         write=write_living_files,

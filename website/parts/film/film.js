@@ -1,16 +1,18 @@
-// The film: one sentence walks through the stored translator. Fills each element of the class book-film.
+// The film: why a word asks, and how each number is calculated, by a stored translator. Fills each
+// element of the class book-film.
 
 import { button, make, select } from "../elements.js";
 import { load } from "../translator/load.js";
-import words from "../translator/words.js";
 import { Asked } from "./asked.js";
 import { drawMap } from "./map.js";
 import { Picture } from "./picture.js";
 import { Scene } from "./scene.js";
 import { dialogOf, Sentences } from "./sentence.js";
 import { STEPS } from "./steps.js";
+import { Moves } from "./moves.js";
 import { factsOf, toldAt } from "./told.js";
 import { watch } from "./watch.js";
+import { WHY } from "./why.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const NEAR = 26; // px from a number, within which a finger means it
@@ -18,12 +20,14 @@ const canvas = document.createElement("canvas").getContext("2d");
 
 /** What is not drawn, so that nobody takes the film for the whole; and how to use it. */
 const ABOUT = [
-  "Every number is calculated in this page by the translator of chapter 9. It has two layers in the encoder and two in the decoder, with four heads each. They are counted from one here, and from 0 in chapter 12.",
-  "Before each part the rows are brought to a common size (the norm), and what a part finds is added to what went in (chapter 7). What the four heads take home is mixed once more before that (chapter 5).",
+  "Every number is calculated in this page by a translator of chapter 9. It has two layers in the encoder and two in the decoder, with four heads each, counted from one here and from 0 in chapter 12. It learned from 26,000 sentences, and from none of those that are offered first.",
+  "It is one of ten that were trained alike, and we chose it by its result: in this one the row of “the” alone decides the article. In all ten that row moves to its noun’s side, but in the others the decoder also asks the noun itself, more or less often. Section 12.6 has the table.",
+  "The plane shows two of 64 directions: feminine less masculine, and several less one, made from every second noun and tested on the others. For the colours, the row of “the”, as it is at the end, is moved in this plane and nothing else is changed, and the decoder says what it would write.",
+  "An arrow is what all four heads bring together: each value times its share, after the table that mixes them. For these sentences one of the two looks would be enough. Try it in step 8.",
+  "Before each part the rows are brought to a common size (the norm), and what a part finds is added to what went in (chapter 7).",
   "In each round the decoder runs through all parts of both layers. The film stops at one here, at another there. A large share says where the model looks, and not what it finds there (chapter 12).",
   "This model reads whole words, marks their places with waves, and always writes the most probable word. One like ChatGPT has no encoder, and so no cross-attention. It reads pieces of words, and mostly draws the next one by chance.",
-  "Before training, the same model has random numbers, of which one draw is shown.",
-  "In the encoder grey is a word’s own row, light blue its place, and pink what becomes of the two. The decoder’s rows are all grey. Blue asks and looks, orange is a key, green is what is handed over, taken home or added, and orange-red the word that is written.",
+  "In the encoder grey is a word’s own row, light blue its place, and pink what becomes of the two. The decoder’s rows are all grey. Faint is far below zero, strong far above. Blue asks and looks, orange is a key, green is what is handed over, taken home or added, and orange-red the word that is written. Before training, the same model has random numbers, of which one draw is shown.",
   "Press a number, a share or a row to see where it comes from; nearly all of them say it. Swipe to go on and back. On a keyboard ← and → go on and back, Tab leads to the picture, there the arrows go from number to number, Enter asks, Esc closes.",
 ];
 
@@ -44,7 +48,8 @@ class Film {
     this.sentences = new Sentences((words) => this.take(words));
     this.#build();
     this.#listen();
-    this.take(words.examples[0].split(" "));
+    this.moves = new Moves(model);
+    this.#comes();
     new ResizeObserver(() => this.draw()).observe(this.svg);
   }
 
@@ -77,14 +82,14 @@ class Film {
     );
     const help = button("?", () => about.showModal());
     help.setAttribute("aria-label", "What the film leaves out, and how to use it");
-    const title = make("p", { class: "title" }, "One sentence through the model");
+    this.title = make("h2", { class: "title" });
     this.section = make(
       "section",
       {
-        ...{ class: "film", "aria-label": "One sentence through the model, step by step" },
+        ...{ class: "film", "aria-label": "Why a word asks, and how, step by step" },
         tabindex: -1, // a click in the picture gives the keys to the film
       },
-      make("div", { class: "head" }, title, this.opener, help),
+      make("div", { class: "head" }, this.title, this.opener, help),
       this.svg,
       this.foot,
       this.#controls(),
@@ -147,7 +152,7 @@ class Film {
     const turn = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[
       key
     ];
-    if (thing && turn) this.#walk(target, ...turn);
+    if (thing && turn) this.#walk(target, turn[0] || turn[1]);
     else if (thing && (key === "Enter" || key === " ")) this.#do(thing);
     else if (key === "Escape" && !this.asked.element.hidden) this.#close();
     else if (turn?.[0] && !target.closest(".asked")) this.go(this.step + turn[0]);
@@ -155,18 +160,11 @@ class Film {
     event.preventDefault();
   }
 
-  /** From the number that has the focus to the nearest one in this direction. */
-  #walk(from, dx, dy) {
-    const at = middle(this.picture.things.get(from));
-    const far = (node) => {
-      const to = middle(this.picture.things.get(node));
-      const [x, y] = [to.x - at.x, to.y - at.y];
-      const along = x * dx + y * dy;
-      return along > 1 ? along + 3 * Math.abs(x * dy - y * dx) : Infinity;
-    };
-    const ways = this.#stops().map((node) => [far(node), node]);
-    const [how, to] = ways.reduce((a, b) => (b[0] < a[0] ? b : a), [Infinity]);
-    if (how < Infinity) this.#stopAt(to).focus();
+  /** From the number that has the focus to the next or the one before, in the order of reading. */
+  #walk(from, by) {
+    const all = this.#stops();
+    const to = all[all.indexOf(from) + by];
+    if (to) this.#stopAt(to).focus();
   }
 
   /** What of the picture keys can reach. */
@@ -213,7 +211,7 @@ class Film {
     const { row, cut, address } = thing.does;
     if (row !== undefined) this.#choose(row);
     else if (cut !== undefined) this.#cut(cut);
-    else this.asked.open(address.cut ? this.told.cut : this.trace, thing, cell);
+    else this.asked.open(address.cut ? this.told.cut : this.told.trace, thing, cell);
   }
 
   #close() {
@@ -233,9 +231,16 @@ class Film {
 
   /** Another word is followed, or another round. */
   #choose(value) {
-    this.chosen[STEPS[this.step].who] = value;
-    this.cuts = [];
-    this.show();
+    const step = STEPS[this.step];
+    if (step.who === "nouns") this.#follow(this.moves.nouns[value]);
+    else this.chosen[step.who] = value;
+    this.go(this.step);
+  }
+
+  /** Another noun: the sentence of all steps. */
+  #follow(noun) {
+    this.noun = noun;
+    this.#read(Moves.sentence(noun));
   }
 
   #cut(s) {
@@ -248,9 +253,14 @@ class Film {
 
   /** Shows a sentence; returns why it cannot. */
   take(words) {
+    const why = this.#read(words);
+    if (!why) this.go(Math.max(this.step, WHY.length));
+    return why;
+  }
+
+  #read(words) {
     const trace = watch(this.model, words);
     if (!trace.ended) return "The model finds no end to this one; please take another.";
-    this.trace = trace;
     this.facts = factsOf(trace);
     this.chosen = {};
     this.opener.replaceChildren(
@@ -258,22 +268,35 @@ class Film {
       make("span", { "aria-hidden": "true" }, " ▾"),
       make("span", { class: "heard" }, ", another sentence"),
     );
-    this.go(0);
     return undefined;
+  }
+
+  /** To the step and the sentence in the page's address, as #film-12-the-dog-sleeps. */
+  #comes() {
+    const [, step = 1, sentence] = location.hash.match(/^#film-(\d+)-?(.*)$/) ?? [];
+    this.#follow("cat");
+    if (sentence) this.sentences.take(sentence.split("-"));
+    this.go(step - 1);
+    if (location.hash.startsWith("#film")) this.host.scrollIntoView();
   }
 
   go(step) {
     this.at = undefined;
     this.step = Math.min(STEPS.length - 1, Math.max(0, step));
-    this.cuts = [];
+    const { cuts } = STEPS[this.step];
+    this.cuts = cuts ? cuts(this.moves.told(this.noun)) : [];
     this.show();
   }
 
   show() {
     this.asked.close();
     const step = STEPS[this.step];
-    this.told = toldAt(this.facts, step, this);
-    const { trace, told } = this;
+    const first = WHY.includes(step);
+    if (!first) this.told = toldAt(this.facts, step, this);
+    else this.told = step.twice ? this.moves.twice : this.moves.told(this.noun, this.cuts);
+    const { told } = this;
+    this.title.textContent = first ? "Why a word asks" : "How each number is calculated";
+    this.opener.hidden = first;
     const name = typeof step.name === "string" ? step.name : step.name(told);
     const count = `${this.step + 1} / ${STEPS.length}`;
     const last = this.step === STEPS.length - 1;
@@ -292,8 +315,9 @@ class Film {
     this.next.setAttribute("aria-label", last ? "Again, from the first step" : "Next");
     const options =
       {
-        words: told.words,
-        rounds: trace.rounds.map(({ written }, r) => `${r + 1}: ${written.word}`),
+        words: told.words.map((word, t) => `${word}${nth(told.words, t)}`),
+        rounds: told.trace.rounds.map(({ written }, r) => `${r + 1}: ${written.word}`),
+        nouns: told.nouns,
       }[step.who] ?? [];
     this.choice.hidden = !step.who;
     this.label.textContent = step.label ?? "";
@@ -314,20 +338,14 @@ class Film {
     const S = upright
       ? { x: M.w + 40, y: 2, w: w - M.w - 42, h: h - 4 }
       : { x: 1, y: 116, w: w - 2, h: h - 117 };
-    const { things, boxes } = this.#map(step, { M, upright });
-    const scene = new Scene(this.told, { S, measure });
+    const scene = new Scene(this.told, {
+      S: step.lens ? S : { x: 1, y: 2, w: w - 2, h: h - 4 },
+      measure,
+    });
     step.draw(scene);
-    const panel = { k: "panel", t: "rect", cls: "panel", ...S, r: 10 };
-    const lens = {
-      k: "lens",
-      t: "path",
-      cls: "panel",
-      layer: "back",
-      p: lensFrom(boxes[step.lens], S, upright),
-      b: 0,
-    };
     const focused = this.picture.things.get(document.activeElement);
-    this.picture.show([panel, lens, ...things, ...scene.things, ...this.#outline(scene.things)]);
+    const around = step.lens ? this.#around(step, { M, S, upright }) : [];
+    this.picture.show([...around, ...scene.things, ...this.#outline(scene.things)]);
     const stops = this.#stops();
     const at = stops.find((node) => this.picture.things.get(node).k === this.at);
     this.#stopAt(at ?? stops[0]);
@@ -336,24 +354,22 @@ class Film {
     if (focused && !this.picture.things.has(document.activeElement)) (at ?? this.next).focus();
   }
 
-  #map({ round, lit, done, lens }, { M, upright }) {
+  /** The map, the stage, and what leads from the one to the other. */
+  #around({ round, lit, done, lens }, { M, S, upright }) {
     const { trace, at, words } = this.told;
     const r = { at, all: trace.rounds.length - 1 }[round] ?? round;
     const french =
       r === undefined ? [] : trace.rounds.slice(0, r + 1).map(({ input }) => input.word);
     const shows = lit.includes("next") || lit.includes("scores");
     const next = shows ? (this.told.cut ?? trace).rounds[r].written.word : "";
-    return drawMap({
-      M,
-      upright,
-      lit,
-      done,
-      lens,
-      measure,
-      english: words.slice(0, -1),
-      french,
-      next,
-    });
+    const given = { M, upright, lit, done, lens, measure, french, next };
+    const { things, boxes } = drawMap({ ...given, english: words.slice(0, -1) });
+    const p = lensFrom(boxes[lens], S, upright);
+    return [
+      { k: "panel", t: "rect", cls: "panel", ...S, r: 10 },
+      { k: "lens", t: "path", cls: "panel", layer: "back", p, b: 0 },
+      ...things,
+    ];
   }
 
   /** Around the number that is asked. */
@@ -379,11 +395,14 @@ class Film {
   }
 }
 
-const middle = ({ x, y, w, h }) => ({ x: x + w / 2, y: y + h / 2 });
 const written = (part) =>
   typeof part === "string"
     ? part
     : make(part.mark, part.lang ? { lang: part.lang } : {}, part.word);
+
+/** Which of two of the same word. */
+const nth = (words, t) =>
+  words.indexOf(words[t]) < words.lastIndexOf(words[t]) ? ` (${t + 1})` : "";
 
 /** From the lit part of the map to the stage, which shows it made large. */
 function lensFrom({ x, y, w, h }, S, upright) {
@@ -394,7 +413,7 @@ function lensFrom({ x, y, w, h }, S, upright) {
 }
 
 async function start(host) {
-  host.film = new Film(host, await load());
+  host.film = new Film(host, await load(new URL("weights.safetensors", import.meta.url)));
 }
 
 for (const host of document.querySelectorAll(".book-film"))

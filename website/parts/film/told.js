@@ -7,15 +7,14 @@ import { lookOf } from "./acts/decoder.js";
 import { untrained } from "./untrained.js";
 import { watch } from "./watch.js";
 
-const HEAD = 2; // of the encoder's first layer: the third of four
-const adjectives = new Set(words.grammar.words.adjective);
+const HEAD = 3; // of the encoder's first layer: the last of four
 export const grammar = new Grammar(words.grammar);
 
-/** The word whose row is followed: an adjective that looks at another word, or whoever does so most. */
+/** The word whose row is followed: a *the* that looks at another word, or whoever does so most. */
 function whoAsks({ source }, { weights }) {
   const away = (t) => Math.max(...weights[t].map((w, s) => (s === t ? 0 : w)));
   const all = [...source.words.keys()].slice(0, -1).sort((a, b) => away(b) - away(a));
-  return all.find((t) => adjectives.has(source.words[t]) && away(t) > 0.3) ?? all[0];
+  return all.find((t) => source.words[t] === "the" && away(t) > 0.3) ?? all[0];
 }
 
 const endsAt = ({ rounds }, r) => rounds[r].written.id === words.ids.eos;
@@ -50,8 +49,7 @@ function roundOf(trace, at, strange) {
 /** All that is known of a sentence; `first` is whom each kind of step follows to begin with. */
 export function factsOf(trace) {
   const { attention, feedForward } = trace.encoder[0];
-  const { data, shape } = trace.model.sourceTable;
-  const [, width] = shape;
+  const [, width] = trace.model.sourceTable.shape;
   const look = attention.heads[HEAD];
   const alive = feedForward.hidden.map((row) => row.filter((value) => value > 0).length);
   const pointed = trace.rounds.map((round) => order(lookOf(round))[0]);
@@ -62,21 +60,20 @@ export function factsOf(trace) {
   return {
     ...{ trace, look, alive, pointed, width, head: HEAD, entries: words.english },
     ...{ words: trace.source.words, ids: trace.source.ids, name: (id) => words.french[id] },
-    table: (id) => data.subarray(id * width, (id + 1) * width).map((x) => x * Math.sqrt(width)),
     inner: feedForward.hidden[0].length,
     heads: attention.heads.length,
     strange, // it has met no sentence with these words together in this way
     known, // the translation is right, and the sentence is none of those that it learned from
     before: untrained(trace),
-    first: { words: whoAsks(trace, look), busy: order(alive)[0], rounds },
+    first: { words: whoAsks(trace, look), rounds },
   };
 }
 
 /** Of a step: `chosen` are the word and the round that the reader chose, `cuts` the looks cut there. */
-export function toldAt(facts, { busy }, { chosen = {}, cuts = [] } = {}) {
+export function toldAt(facts, { start }, { chosen = {}, cuts = [] } = {}) {
   const { trace, first, look, pointed } = facts;
-  const asks = chosen.words ?? (busy ? first.busy : first.words);
-  const at = chosen.rounds ?? first.rounds;
+  const asks = chosen.words ?? first.words;
+  const at = chosen.rounds ?? start ?? first.rounds;
   const looks = cuts.map((key) => ({ part: "cross", query: at, key }));
   return {
     ...{ ...facts, asks, at, cuts, weights: look.weights[asks] },

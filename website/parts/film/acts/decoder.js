@@ -22,138 +22,6 @@ const looked = (round, who, whom, key, w, more = {}) => [
   `${who} looks at ${whom}: ${share(w)}`,
 ];
 
-export function across(scene) {
-  const { told, roomy } = scene;
-  const { words, trace } = told;
-  const [round] = trace.rounds;
-  const { heads, x: before, sum: after } = round.layers[LAYER].cross;
-  const weights = lookOf(round);
-  const who = round.input.word;
-  const foot = roomy ? 104 : 88;
-  const heading = roomy ? 20 : 17;
-  const { y, pitch } = scene.rows(words.length, {
-    top: scene.top + heading,
-    bottom: scene.bottom - foot,
-  });
-  const size = Math.min(scene.sizeIn(pitch), roomy ? 18 : 14);
-  const label = scene.label(words, size);
-  const x = scene.left + label + (roomy ? 12 : 7);
-  const right = scene.label([who], scene.sizeIn(40));
-  const broad = roomy ? Math.min(200, 0.2 * scene.S.w) : 44;
-  const figures = roomy ? 52 : 42;
-  const start = scene.right - right - 8 - broad;
-  const gap = roomy ? 12 : 5;
-  const w = (start - figures - x - 3 * gap) / heads.length;
-  const middle = (y[0] + y.at(-1)) / 2;
-  const most = span(heads.flatMap(({ values }) => values));
-  const up = y[0] - pitch / 2 - heading / 2 + 2;
-  heads.forEach((head, h) => {
-    const from = x + h * (w + gap);
-    scene.text(`h head ${h}`, roomy ? `head ${h + 1}` : String(h + 1), from + w / 2, up, {
-      anchor: "middle",
-    });
-    words.forEach((word, s) => {
-      const tall = Math.max(1.5, 0.86 * pitch * head.weights[s]);
-      scene.strip(
-        `value ${h} ${s}`,
-        "value",
-        strengths(head.values[s], most),
-        from,
-        y[s],
-        w,
-        tall,
-        { d: 0.2 + 0.1 * h },
-      );
-      scene.ask(
-        `value ${h} ${s}`,
-        { x: from, y: y[s] - 0.4 * pitch, w, h: 0.8 * pitch },
-        ...looked(0, `Head ${h + 1}`, word, s, head.weights[s], { head: h }),
-      );
-    });
-    scene.strip(
-      `taken ${h}`,
-      "value",
-      strengths(head.taken, most),
-      from,
-      scene.bottom - foot + (roomy ? 24 : 20),
-      w,
-      roomy ? 24 : 20,
-      {
-        ...{ d: 0.7 + 0.1 * h },
-        asks: [
-          { of: "taken", part: "cross", layer: LAYER, head: h, query: 0 },
-          `what head ${h + 1} takes home`,
-        ],
-      },
-    );
-  });
-  scene.text("h asked", "is asked", scene.left + label, up, { anchor: "end" });
-  scene.text("h asks", "asks", scene.right, up, { anchor: "end" });
-  words.forEach((word, s) => {
-    scene.word(`asked ${s}`, word, scene.left + label, y[s], { anchor: "end", size });
-    const best = weights[s] === Math.max(...weights);
-    scene.number(`share ${s}`, share(weights[s]), start - 6, y[s], {
-      cls: best ? "number strong" : "number",
-      asks: looked(0, who, word, s, weights[s]),
-      d: 0.3,
-    });
-    scene.add("path", `cross 0 ${s}`, {
-      cls: "curve query on",
-      b: 0.6 + (roomy ? 13 : 8) * weights[s],
-      o: 0.12 + 0.83 * weights[s],
-      p: bend(start, y[s], start + broad, middle),
-      d: 0.3,
-    });
-  });
-  scene.word("asks 0", who, scene.right, middle, {
-    anchor: "end",
-    size: scene.sizeIn(40),
-    on: true,
-    lang: "fr",
-  });
-  scene.text("equals", "=", x - 4, scene.bottom - foot + (roomy ? 24 : 20), {
-    anchor: "end",
-    cls: "strong",
-    size: 16,
-    d: 0.7,
-  });
-  scene.text(
-    "home",
-    roomy ? `what ${who} takes home` : "taken home",
-    scene.right,
-    scene.bottom - foot + (roomy ? 24 : 20),
-    {
-      anchor: "end",
-      cls: "strong",
-      size: scene.fit(
-        [roomy ? `what ${who} takes home` : "taken home"],
-        scene.right - start + figures - 8,
-        scene.small,
-      ),
-      d: 0.7,
-    },
-  );
-  const half = (scene.right - scene.left - (roomy ? 50 : 30)) / 2;
-  const low = scene.bottom - (roomy ? 14 : 11);
-  const size2 = span([before, after]);
-  [
-    ["before", `the row of ${who} before`, before, scene.left, { of: "sum", part: "self" }],
-    ["after", "and afterwards", after, scene.right - half, { of: "sum", part: "cross" }],
-  ].forEach(([k, name, row, from, address], i) => {
-    scene.text(`name ${k}`, name, from, low - (roomy ? 26 : 21), { d: 0.9 + 0.2 * i });
-    scene.strip(`row ${k}`, "word", strengths(row, size2), from, low, half, roomy ? 24 : 19, {
-      ...{ d: 0.9 + 0.2 * i, ...(i ? { from: [-half, 0] } : {}) },
-      asks: [{ ...address, layer: LAYER, query: 0 }, `${name}: its ${row.length} numbers`],
-    });
-  });
-  scene.text("arrow", "→", (scene.left + scene.right) / 2, low, {
-    anchor: "middle",
-    size: 18,
-    d: 1,
-  });
-  scene.title("second layer: a head’s row is as high as its share");
-}
-
 export function goesIn(scene) {
   const { trace } = scene.told;
   const rounds = trace.rounds.slice(0, 2);
@@ -285,8 +153,7 @@ export function sides(
 }
 
 export function crossing(scene) {
-  const { at } = scene.told;
-  sides(scene, { rounds: Array.from({ length: at + 1 }, (_, r) => r), on: at });
+  sides(scene, { rounds: [0], on: 0, out: () => "?" });
   scene.title("second layer, mean of its four heads");
 }
 

@@ -1,6 +1,6 @@
 // The third act: each row by itself, and layer upon layer until the memory.
 
-import { mean } from "../../numbers.js";
+import { meanLook } from "../moves.js";
 import { bend, span, strengths } from "../scene.js";
 
 const firstAlive = (row) =>
@@ -112,10 +112,6 @@ export function alone(scene) {
     `“${words[asks]}” by itself`,
   );
 }
-
-/** Of all heads of a layer: how much t looks at s. */
-export const meanLook = ({ heads }, t) =>
-  heads[0].weights[t].map((_, s) => mean(heads.map(({ weights }) => weights[t][s])));
 
 export function memory(scene) {
   const { told, roomy } = scene;

@@ -1,15 +1,14 @@
 // The last act: all rounds, what is different in training, and why this word.
 
-import { shown } from "../../elements.js";
 import { sum } from "../../numbers.js";
-import { chance, share, straight, two } from "../scene.js";
+import { chance, share } from "../scene.js";
 import { lookOf, sides } from "./decoder.js";
 
 export function end(scene) {
   const { told, roomy } = scene;
   const { trace } = told;
   const room = roomy ? 54 : 40;
-  sides(scene, { rounds: [...trace.rounds.keys()], bottom: scene.bottom - room });
+  sides(scene, { rounds: [...trace.rounds.keys()], on: told.at, bottom: scene.bottom - room });
   scene.text(
     `whole ${trace.text}`,
     trace.text,
@@ -28,11 +27,9 @@ export function training(scene) {
   const { trace, before, known } = told;
   const { rounds } = trace;
   const n = rounds.length;
-  const foot = roomy ? 62 : 54;
   const heading = roomy ? 24 : 18;
   const { y, pitch } = scene.rows(n, {
     top: scene.top + heading,
-    bottom: scene.bottom - foot,
     most: roomy ? 58 : 46,
   });
   const inputs = rounds.map(({ input }) => input.word);
@@ -124,50 +121,10 @@ export function training(scene) {
       );
     });
   }
-  loss(scene, { before, after: trace.loss, columns, out, figures, bar });
   scene.title(
     known ? `wanted: ${trace.text}` : `as if this were wanted: ${trace.text}`,
     "all places at once",
   );
-}
-
-function loss(scene, { before, after, columns, out, figures, bar }) {
-  const { roomy } = scene;
-  const y = scene.bottom - (roomy ? 26 : 22);
-  const losses = [-before.reduce((sum, p) => sum + Math.log(p), 0) / before.length, after];
-  scene.add("path", "rule", {
-    cls: "axis",
-    p: straight([scene.left, y - (roomy ? 22 : 20), scene.right, y - (roomy ? 22 : 20)]),
-    d: 0.6,
-  });
-  const size = scene.small;
-  const ways = [
-    ["loss: how surprised it is by the right word"],
-    ["loss: how surprised it is", "by the right word"],
-    ["loss: surprise", "by the right word"],
-    ["loss"],
-  ];
-  const fits = (lines) => lines.every((s) => scene.width(s) <= out - scene.left - 10);
-  const lines = ways.find(fits) ?? ways.at(-1);
-  lines.forEach((s, i) => {
-    const at = y + 1.2 * size * (i - (lines.length - 1) / 2);
-    scene.text(`loss name ${i}`, s, scene.left, at, { cls: "strong", d: 0.6 });
-  });
-  losses.forEach((value, c) => {
-    const figure = c ? shown(value, 3) : two(value);
-    const asks = [
-      { of: "loss", before: !c },
-      `the loss ${c ? "after" : "before"} training: ${figure}`,
-    ];
-    const x = columns[c] + (bar ? 0 : figures);
-    scene.number(`loss ${c}`, figure, x, y, {
-      anchor: bar ? "start" : "end",
-      cls: "number strong",
-      size: roomy ? 16 : 13.5,
-      asks,
-      d: 0.7,
-    });
-  });
 }
 
 export function why(scene) {

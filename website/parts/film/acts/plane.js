@@ -1,0 +1,522 @@
+// The first act: words as points of a plane, coloured by what the decoder would write there, and the way
+// that a word goes when it asks. Beside the plane, or under it, stands who answers and how much.
+
+import { embeddingOf, placeOf } from "../../translator/model.js";
+import { VIEW } from "../moves.js";
+import { share, span, straight, strengths, two } from "../scene.js";
+
+const CELL = 3; // px of a coloured square
+const FIRST = ["cat", "queen", "cats", "cows"];
+const shortName = (word) => (word === "<eos>" ? "end" : word);
+
+class Plane {
+  constructor(scene) {
+    const { S, roomy } = scene;
+    Object.assign(this, { scene, roomy, told: scene.told, taken: [] });
+    const [beside, under] = [Math.min(350, 0.36 * S.w), 132];
+    const P = roomy ? { ...S, w: S.w - beside } : { ...S, h: S.h - under };
+    const scale = Math.min(P.h / (VIEW.high - VIEW.low), P.w / 18.5); // as much as the dots need
+    const h = Math.floor(Math.min(P.h, scale * (VIEW.high - VIEW.low)));
+    const w = Math.floor(Math.min(P.w, scale * (VIEW.right - VIEW.left)));
+    this.P = { x: Math.round(P.x), y: Math.round(P.y), w, h };
+    const left = (VIEW.left + VIEW.right - w / scale) / 2;
+    this.at = ([x, y]) => [this.P.x + scale * (x - left), this.P.y + scale * (VIEW.high - y)];
+    this.from = (px, py) => [left + (px - this.P.x) / scale, VIEW.high - (py - this.P.y) / scale];
+    this.panel = roomy
+      ? { x: S.x + w + 22, y: S.y + 6, w: S.w - w - 24, h: S.h - 12 }
+      : { x: S.x + 6, y: S.y + S.h - under + 8, w: S.w - 12, h: under - 10 };
+    this.size = roomy ? 14.5 : 12.5;
+  }
+
+  ground(field) {
+    const { scene, P, roomy } = this;
+    scene.add("rect", "ground", { cls: "ground", ...P });
+    if (field) this.#regions(field);
+    const [x, y] = this.at([0, 0]);
+    scene.add("path", "across", { cls: "axis", p: straight([P.x, y, P.x + P.w, y]) });
+    scene.add("path", "up", { cls: "axis", p: straight([x, P.y, x, P.y + P.h]) });
+    const size = roomy ? 13 : 11.5;
+    const names = [
+      ["west", "← masculine", P.x + 6, y - 9, "start"],
+      ["east", roomy ? "feminine in French →" : "feminine →", P.x + P.w - 6, y - 9, "end"],
+      ["north", "↑ more than one", x + 7, P.y + 11, "start"],
+      ["south", "↓ one", x + 7, P.y + P.h - 10, "start"],
+    ];
+    for (const [k, s, px, py, anchor] of names) {
+      const w = scene.width(s, size, false);
+      this.taken.push({ x: anchor === "end" ? px - w : px, y: py - 8, w, h: 16 });
+      scene.text(k, s, px, py, { size, anchor });
+    }
+  }
+
+  /** What would be written, square by square, and each word where it has most room. */
+  #regions(field) {
+    const { scene, P } = this;
+    const paths = new Map();
+    const coarse = [];
+    for (let y = 0; y < P.h; y += CELL) {
+      let start = 0;
+      let before;
+      for (let x = 0; x <= P.w; x += CELL) {
+        const h = Math.min(CELL, P.h - y);
+        const here = x < P.w ? field(this.from(P.x + x + CELL / 2, P.y + y + h / 2)) : null;
+        if (here !== null && x % 24 === 0 && y % 24 === 0) coarse.push([here, P.x + x, P.y + y]);
+        if (here === before) continue;
+        const w = Math.min(x, P.w) - start;
+        if (before)
+          paths.set(
+            before,
+            `${paths.get(before) ?? ""}M${P.x + start} ${P.y + y}h${w}v${h}h${-w}z`,
+          );
+        [start, before] = [x, here];
+      }
+    }
+    for (const [word, p] of paths) {
+      scene.add("path", `region ${word}`, { cls: `region ${word}`, layer: "back", p, b: 0 });
+      const room = ([, x, y]) =>
+        Math.min(
+          ...[x - P.x, P.x + P.w - x, y - P.y - 10, P.y + P.h - y - 10],
+          ...coarse.filter(([other]) => other !== word).map(([, u, v]) => Math.hypot(u - x, v - y)),
+        );
+      const [, x, y] = coarse
+        .filter(([own]) => own === word)
+        .reduce((a, b) => (room(b) > room(a) ? b : a), [null, P.x, P.y]);
+      const size = this.roomy ? 26 : 19;
+      const w = scene.width(word, size);
+      scene.text(`region ${word}`, word, x, y, {
+        ...{ size, anchor: "middle", cls: "written", lang: "fr" },
+      });
+      this.taken.push({ x: x - w / 2, y: y - size / 2, w, h: size });
+    }
+  }
+
+  dot(k, [x, y], r, cls, more = {}) {
+    const place = { x: x - r, y: y - r, w: 2 * r, h: 2 * r };
+    this.scene.add("rect", `dot ${k}`, {
+      cls: `point ${cls}`,
+      layer: "cell",
+      ...place,
+      r,
+      ...more,
+    });
+    this.taken.push(place);
+  }
+
+  /** A word at its point, where nothing stands yet; `must` it, it stands on what is there. */
+  label(k, s, [x, y], { must = false, cls = "word", size = this.size, lang = "en", gap = 9 } = {}) {
+    const { scene, P } = this;
+    const w = scene.width(s, size);
+    const sides = [gap, 2.2 * gap].flatMap((g) => [
+      ...[
+        [x + g, y, "start"],
+        [x - g, y, "end"],
+        [x, y - g - 4, "middle"],
+        [x, y + g + 4, "middle"],
+      ],
+      ...[
+        [x + g, y - g, "start"],
+        [x - g, y - g, "end"],
+        [x + g, y + g, "start"],
+        [x - g, y + g, "end"],
+      ],
+    ]);
+    const boxed = ([lx, ly, anchor]) => ({
+      x: anchor === "start" ? lx - 2 : anchor === "end" ? lx - w - 2 : lx - w / 2 - 2,
+      ...{ y: ly - 0.6 * size, w: w + 4, h: 1.2 * size },
+    });
+    const inside = (b) =>
+      b.x >= P.x && b.x + b.w <= P.x + P.w && b.y >= P.y && b.y + b.h <= P.y + P.h;
+    const free = (b) =>
+      !this.taken.some(
+        (o) => b.x < o.x + o.w && o.x < b.x + b.w && b.y < o.y + o.h && o.y < b.y + b.h,
+      );
+    const best = sides.find((each) => inside(boxed(each)) && free(boxed(each)));
+    const [lx, ly, anchor] = best ?? sides.find((each) => inside(boxed(each))) ?? sides[0];
+    if (!best && !must) return;
+    this.taken.push(boxed([lx, ly, anchor]));
+    scene.text(k, s, lx, ly, { size, anchor, cls, lang });
+  }
+
+  /** A line with a tip, if it's long enough to have one. */
+  arrow(k, from, to, { cls, b = 2.5, d = 0, o = 1 }) {
+    const [[x, y], [u, v]] = [this.at(from), this.at(to)];
+    const long = Math.hypot(u - x, v - y);
+    const tip = long < 12 ? 0 : 5 + b;
+    const [a, c] = long ? [(u - x) / long, (v - y) / long] : [0, 0];
+    const [ex, ey] = [u - tip * a, v - tip * c];
+    const line = { cls: `curve ${cls}`, b, d, o };
+    this.scene.add("path", `arrow ${k}`, { ...line, p: straight([x, y, ex, ey]) });
+    if (!tip) return;
+    const half = 0.55 * tip;
+    const corners = [u, v, ex - half * c, ey + half * a, ex + half * c, ey - half * a];
+    const p = `${straight(corners)}Z`;
+    this.scene.add("path", `tip ${k}`, { cls: `tip ${cls}`, p, b: 0, d, o });
+  }
+
+  way(k, spots, more = {}) {
+    const p = straight(spots.flatMap(this.at));
+    this.scene.add("path", `way ${k}`, { cls: "trail", b: 1.6, p, ...more });
+  }
+
+  /** The word that moves, and where it began. */
+  the(spot, { from, word = "the", key = "0" } = {}) {
+    if (from) this.dot(`from ${key}`, this.at(from), this.roomy ? 5 : 4, "began");
+    this.dot(key, this.at(spot), this.roomy ? 8 : 6.5, "asker", { layer: "text" });
+    this.label(`word ${key}`, word, this.at(spot), {
+      ...{ must: true, cls: "word strong", size: this.size + 1.5, gap: 12 },
+    });
+  }
+
+  /** All nouns as they go in; those that can be followed can be pressed. */
+  cloud() {
+    const { told, scene } = this;
+    const place = placeOf(told.place, 64);
+    const all = told.cloud.flatMap(({ forms, feminine }) =>
+      [...new Set(forms)].map((word) => ({ word, feminine })),
+    );
+    const seen = [told.noun, ...FIRST];
+    const rank = ({ word }) => (seen.includes(word) ? seen.indexOf(word) : seen.length);
+    const points = all
+      .sort((a, b) => rank(a) - rank(b))
+      .map(({ word, feminine }) => {
+        const row = embeddingOf(told.trace.model.sourceTable, told.idOf(word));
+        const at = this.at(told.moves.spot(row.map((x, i) => x + place[i])));
+        const on = word === told.noun;
+        const r = on ? 6 : seen.includes(word) ? 4.5 : 3;
+        this.dot(`noun ${word}`, at, r, `noun${feminine ? " feminine" : ""}${on ? " on" : ""}`);
+        const row_ = told.nouns.indexOf(word);
+        if (row_ >= 0)
+          scene.add("press", `noun ${word}`, {
+            ...{ cls: "row", x: at[0] - 8, y: at[1] - 8, w: 16, h: 16, does: { row: row_ } },
+          });
+        return { word, at, on };
+      });
+    for (const { word, at, on } of points.slice(0, this.roomy ? 34 : 20))
+      this.label(on ? `word ${told.place}` : `noun ${word}`, word, at, {
+        ...(seen.includes(word)
+          ? { must: on, cls: "word strong" }
+          : { cls: "quiet", size: this.size - 2.5 }),
+      });
+  }
+
+  /** The other words of the sentence, at `stage` of their ways. */
+  others(stage) {
+    const { words, ways, place } = this.told;
+    words.forEach((word, s) => {
+      if (!s) return;
+      const at = this.at(ways[stage][s]);
+      this.dot(String(s), at, s === place ? 6 : 4.5, `noun${s === place ? " on" : ""}`);
+      this.label(`word ${s}`, shortName(word), at, {
+        ...{ must: s === place, cls: s === place ? "word strong" : "word" },
+      });
+    });
+  }
+
+  /** Lines of the panel: a word each, its share of `layer`, and what `more` adds. */
+  list(head, layer, { more, foot, prefix = "" } = {}) {
+    const { scene, told, roomy, panel } = this;
+    const { words, looks, place } = told;
+    const n = words.length + (foot ? 1 : 0);
+    const pitch = Math.min(roomy ? 44 : 22, (panel.h - 18) / n);
+    const size = Math.min(this.size, 0.8 * pitch);
+    const names = words.map((word) => `${prefix}${shortName(word)}`);
+    const label = Math.max(...names.map((name) => scene.width(name, size))) + 10;
+    head.forEach(([s, x, anchor = "start"]) =>
+      scene.text(`head ${s}`, s, panel.x + x * panel.w, panel.y + 6, {
+        ...{ anchor, size: roomy ? 12.5 : 11.5 },
+      }),
+    );
+    const y = (s) => panel.y + 18 + pitch * (s + 0.5);
+    names.forEach((_, s) => {
+      const on = s === place;
+      const name = { anchor: "end", size, cls: on ? "word strong" : "word" };
+      const x = panel.x + label;
+      scene.text(`list ${s}`, names[s], x - 8, y(s), { ...name, lang: "en" });
+      if (layer !== undefined) this.#share(s, looks[layer][s], { x, y: y(s), layer, on, pitch });
+      more?.(s, { x, y: y(s), pitch, size, on });
+    });
+    if (foot) {
+      const line = straight([panel.x, y(n - 1.5), panel.x + panel.w, y(n - 1.5)]);
+      scene.add("path", "list line", { cls: "axis", p: line });
+      foot({ x: panel.x, y: y(n - 1), size });
+    }
+  }
+
+  #share(s, w, { x, y, layer, on, pitch }) {
+    const { scene, panel, told } = this;
+    const room = (this.bars ? 0.2 : 0.32) * panel.w;
+    const h = Math.min(12, 0.5 * pitch);
+    const place = { x: x + this.bars * panel.w, y: y - h / 2, w: Math.max(1, room * w), h, r: 2 };
+    scene.add("rect", `bar ${s}`, { cls: "fill query", layer: "cell", ...place });
+    scene.number(`share ${s}`, share(w), place.x + place.w + 6, y, {
+      ...{ anchor: "start", cls: on ? "number strong" : "number", size: this.size - 1 },
+      asks: [
+        { of: "share", part: "encoder", layer, query: 0, key: s },
+        `the looks at ${shortName(told.words[s])}: ${share(w)}`,
+      ],
+    });
+  }
+  bars = 0;
+
+  /** A row of numbers with its name, in the panel. */
+  row(name, row, y, role, address) {
+    const { scene, panel, roomy } = this;
+    scene.text(`name ${name}`, name, panel.x, y, { cls: "strong", size: roomy ? 13 : 12 });
+    const h = roomy ? 24 : 18;
+    scene.strip("row", role, strengths(row, span([row])), panel.x, y + 12 + h / 2, panel.w, h, {
+      asks: [address, `${name}: its ${row.length} numbers`],
+    });
+    return y + 12 + h;
+  }
+
+  lines(texts, y) {
+    const { scene, panel, roomy } = this;
+    texts.forEach(([s, cls, lang = "en"], i) =>
+      scene.text(`line ${s}`, s, panel.x, y + (roomy ? 27 : 19) * i, {
+        ...{ cls, lang, size: scene.fit([s], panel.w, this.size, cls.includes("strong")) },
+      }),
+    );
+  }
+}
+
+export function point(scene) {
+  const plane = new Plane(scene);
+  const { told } = plane;
+  plane.ground();
+  plane.cloud();
+  const query = told.place;
+  const row = told.trace.encoder[0].attention.x[query];
+  const y = plane.row(`${told.noun} in its place`, row, plane.panel.y + 10, "memory", {
+    ...{ of: "input", part: "source", query },
+  });
+  const [x, up] = told.ways[0][query];
+  const where = `${two(Math.abs(x))} to the ${x > 0 ? "right" : "left"}, ${two(Math.abs(up))} ${up > 0 ? "up" : "down"}`;
+  plane.lines(
+    [
+      [`here: ${where}`, "quiet"],
+      ["● feminine   ○ masculine in French", "quiet"],
+    ],
+    y + 22,
+  );
+}
+
+export function colours(scene) {
+  const plane = new Plane(scene);
+  const { told } = plane;
+  plane.ground(told.field);
+  plane.the(told.ways[0][0]);
+  const row = told.trace.encoder[0].attention.x[0];
+  const y = plane.row("the, at the beginning", row, plane.panel.y + 10, "memory", {
+    ...{ of: "input", part: "source", query: 0 },
+  });
+  plane.lines(
+    [
+      [`the black ${told.noun}`, "word strong"],
+      ["le? la? les?", "word", "fr"],
+    ],
+    y + 24,
+  );
+}
+
+export function asks(scene) {
+  const plane = new Plane(scene);
+  const { told, panel, roomy } = plane;
+  const { looks, ways, words, trace } = told;
+  plane.ground(told.field);
+  plane.the(ways[0][0]);
+  plane.others(0);
+  looks[0].forEach((w, s) => {
+    if (!s) return;
+    const p = straight([ways[0][s], ways[0][0]].flatMap(plane.at));
+    scene.add("path", `look ${s}`, {
+      cls: "curve query on",
+      p,
+      b: 14 * w,
+      o: 0.2 + 0.5 * w,
+      d: 0.3,
+    });
+  });
+  const { heads } = trace.encoder[0].attention;
+  const whole = (name, t) => heads.flatMap((head) => [...head[name][t]]);
+  const [query, keys] = [whole("queries", 0), words.map((_, s) => whole("keys", s))];
+  const most = span([query, ...keys]);
+  const h = roomy ? 18 : 12;
+  plane.bars = 0.34;
+  plane.list([], 0, {
+    prefix: "key of ",
+    more(s, { x, y }) {
+      const [w, d] = [0.32 * panel.w, 0.2 + 0.1 * s];
+      scene.strip(`key ${s}`, "key", strengths(keys[s], most), x, y, w, h, { d });
+      if (s) return;
+      const query_ = { anchor: "end", cls: "strong", size: plane.size - 1 };
+      scene.text("query of", "query of the", x - 8, panel.y + 6, query_);
+      scene.strip("query", "query", strengths(query, most), x, panel.y + 6, w, h);
+    },
+  });
+}
+
+/** The arrows of one look, end to end from where the word is, the longest first. */
+function moved(plane, layer) {
+  const { told, scene, panel } = plane;
+  const { ways, words, arrows, place } = told;
+  const [before, after] = layer ? [2, 3] : [0, 1];
+  plane.ground(told.field);
+  if (layer) {
+    plane.way("first look", [ways[0][0], ways[1][0]], { cls: "trail on" });
+    plane.way("network", [ways[1][0], ways[2][0]], { cls: "trail grey", b: 2.5 });
+  }
+  const far = (s) => Math.hypot(...arrows[layer][s]);
+  let from = ways[before][0];
+  [...words.keys()]
+    .sort((a, b) => far(b) - far(a))
+    .forEach((s, i) => {
+      const to = from.map((x, axis) => x + arrows[layer][s][axis]);
+      const more = { cls: "value", b: s === place ? 4 : 2.5, d: 0.3 + 0.2 * i };
+      plane.arrow(String(s), from, to, more);
+      const middle = plane.at(from.map((x, axis) => (x + to[axis]) / 2));
+      if (i < 2)
+        plane.label(`of ${s}`, s ? shortName(words[s]) : "itself", middle, { cls: "green" });
+      from = to;
+    });
+  plane.the(ways[after][0], { from: ways[0][0] });
+  const sum = (axis) => two(arrows[layer].reduce((all, each) => all + each[axis], 0));
+  const figures = ([x, y]) => `${two(x)}, ${two(y)}`;
+  const right = { anchor: "end", size: plane.size - 1 };
+  plane.list(
+    [
+      [`layer ${layer + 1}: shares`, 0],
+      ["right, up", 1, "end"],
+    ],
+    layer,
+    {
+      more: (s, { y, on }) =>
+        scene.text(`pull ${s}`, figures(arrows[layer][s]), panel.x + panel.w, y, {
+          ...{ ...right, cls: on ? "green strong" : "green" },
+        }),
+      foot({ x, y, size }) {
+        scene.text("sum", "together", x, y, { size, cls: "strong" });
+        const s = `${sum(0)}, ${sum(1)}`;
+        scene.text("sum of it", s, panel.x + panel.w, y, { ...right, cls: "green strong" });
+      },
+    },
+  );
+}
+
+export function moves(scene) {
+  const plane = new Plane(scene);
+  const { told } = plane;
+  const start = told.ways[0][0];
+  const whole = told.value.map((x, axis) => start[axis] + x);
+  moved(plane, 0);
+  plane.arrow("whole", start, whole, { cls: "value", b: 2, o: 0.3 });
+}
+
+export const again = (scene) => moved(new Plane(scene), 1);
+
+export function nouns(scene) {
+  const plane = new Plane(scene);
+  const { told } = plane;
+  plane.ground(told.field);
+  const all = told.moves.all([]).filter(({ noun }) => [told.noun, ...FIRST].includes(noun));
+  const last = ({ noun }) => noun === told.noun;
+  all.sort((a, b) => last(a) - last(b));
+  for (const { noun, ways } of all) {
+    const on = noun === told.noun;
+    plane.way(
+      `of ${noun}`,
+      ways.map(([first]) => first),
+      { cls: on ? "trail on" : "trail", d: 0.2 },
+    );
+    if (!on) {
+      plane.dot(`the ${noun}`, plane.at(ways.at(-1)[0]), 6, "asker pale");
+      plane.label(`the ${noun}`, `the … ${noun}`, plane.at(ways.at(-1)[0]), { must: true });
+    }
+  }
+  plane.the(told.end[0], { from: told.ways[0][0], word: `the … ${told.noun}` });
+  plane.lines(
+    all.map(({ noun, trace, words }) => [
+      `${words.slice(0, 3).join(" ")}: ${trace.text}`,
+      noun === told.noun ? "word strong" : "quiet",
+    ]),
+    plane.panel.y + 14,
+  );
+}
+
+export function both(scene) {
+  const plane = new Plane(scene);
+  const { told, panel, roomy } = plane;
+  const { words, ways, looks, seconds } = told;
+  plane.ground();
+  for (const [t, noun] of seconds) {
+    plane.way(
+      `both ${t}`,
+      ways.map((rows) => rows[t]),
+      { cls: "trail on", d: 0.2 },
+    );
+    plane.the(ways.at(-1)[t], { from: ways[0][t], word: `the … ${words[noun]}`, key: String(t) });
+  }
+  const texts = seconds.flatMap(([t, noun]) => [
+    [`the … ${words[noun]}`, "word strong"],
+    [
+      `looks at ${words[noun]}: ${looks.map((look) => share(look[t][noun])).join(", then ")}`,
+      "quiet",
+    ],
+  ]);
+  plane.lines([...texts, [told.trace.text, "green strong", "fr"]], panel.y + (roomy ? 14 : 10));
+}
+
+export function cut(scene) {
+  const plane = new Plane(scene);
+  const { told, roomy, panel } = plane;
+  const { cuts, words, place } = told;
+  const now = told.cut ?? told;
+  plane.ground(told.field);
+  plane.way(
+    "whole",
+    told.ways.map(([first]) => first),
+    { cls: "trail", o: 0.7 },
+  );
+  plane.way(
+    "without",
+    now.ways.map(([first]) => first),
+    { cls: "trail on", d: 0.2 },
+  );
+  for (const { noun, end } of told.moves.all(cuts))
+    if (noun !== told.noun) plane.dot(`the ${noun}`, plane.at(end[0]), 4.5, "asker pale");
+  plane.dot("whole", plane.at(told.end[0]), roomy ? 6 : 5, "began");
+  plane.the(now.end[0], { from: told.ways[0][0], word: `the … ${told.noun}` });
+  const columns = [0.36, 0.7];
+  plane.list(
+    [
+      ["first look", columns[0]],
+      ["second look", columns[1]],
+    ],
+    undefined,
+    {
+      more(s, { y, pitch }) {
+        columns.forEach((column, layer) => {
+          const gone = cuts.includes(`${layer} ${s}`);
+          const x = panel.x + column * panel.w;
+          const r = Math.min(10, 0.44 * pitch);
+          const w = share(told.looks[layer][s]);
+          const name = `${layer} ${s}`;
+          const press = { x: x - 6, y: y - pitch / 2 + 1, w: 0.32 * panel.w, h: pitch - 2 };
+          scene.add("rect", `cut ${name}`, {
+            ...{ cls: gone ? "knife gone" : "knife", layer: "cell" },
+            ...{ x, y: y - r, w: 2 * r, h: 2 * r, r },
+          });
+          scene.text(`cut mark ${name}`, gone ? "+" : "×", x + r, y, {
+            ...{ anchor: "middle", size: 1.5 * r, cls: gone ? "quiet" : "strong" },
+          });
+          scene.text(`cut share ${name}`, gone ? "–" : w, x + 2 * r + 6, y, {
+            ...{ cls: s === place ? "number strong" : "number", size: plane.size - 1 },
+          });
+          scene.add("press", `cut ${name}`, {
+            ...{ cls: "ask", ...press, does: { cut: name }, pressed: gone },
+            label: `${layer ? "Second" : "First"} look at ${shortName(words[s])}: ${w}; take it away`,
+          });
+        });
+      },
+    },
+  );
+}
