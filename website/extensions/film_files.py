@@ -1,7 +1,7 @@
 """What the film is made from: the weights of its translator, and the plane of its first steps.
 
-Its translator is one of the ten that chapter 9 stores. It was chosen by its result: chapter 12.6 shows
-that in this one the row of *the* alone decides between *le* and *la*. All else is ``plane.js``.
+Its translator is one of the ten that chapter 9 stores, and was chosen by its result: chapter 12.6
+shows that in this one the row of *the* alone decides between *le* and *la*.
 """
 
 import json
@@ -64,7 +64,7 @@ def rows(nouns: list) -> Rows:
 
 
 def directions(nouns: list) -> Tensor:
-    """Feminine less masculine, and several less one: two rows of length 1 at a right angle, (2, 64).
+    """Feminine less masculine, several less one: two rows of length 1 at a right angle, (2, 64).
 
     Each is the mean of three differences: of the nouns as they go in, and of *the* after its first
     look and at the end. Gender is that of single ones, as French has *les* for both.

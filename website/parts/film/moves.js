@@ -8,11 +8,11 @@ import { watch } from "./watch.js";
 
 export const ARTICLES = ["le", "la", "les"];
 export const VIEW = { left: -14, right: 16, low: -6.5, high: 13 }; // of the plane, around its middle
-const NODES = { x: 31, y: 21 }; // in so many columns and rows the decoder is asked
+const NODES = { x: 16, y: 11 }; // in so many columns and rows the decoder is asked
 const UNASKED = "cats"; // in the other nouns' sentences the borders lie a little elsewhere
 const END = 4; // the last of a word's five places
 
-const spotOf = (row) => plane.axes.map((axis, i) => dot(axis, row) - plane.middle[i]);
+export const spotOf = (row) => plane.axes.map((axis, i) => dot(axis, row) - plane.middle[i]);
 
 /** Where all words are: at first, after the first look, layer 1, the second look, and at the end. */
 export const waysOf = ({ encoder }) =>
@@ -51,7 +51,7 @@ export function pulls({ model, encoder }, layer, t, all = false) {
  * What the decoder would write first if the row of word 0 lay elsewhere in the plane and all else
  * stayed: at each spot its scores of the three articles, and the best of all other words.
  */
-export function scoresAt({ model, source, encoder, memory }, spots) {
+export function scoresAt({ model, encoder, memory }, spots) {
   const row = encoder.at(-1).feedForward.sum[0];
   const [x, y] = spotOf(row);
   const ids = ARTICLES.map((word) => words.french.indexOf(word));
@@ -150,11 +150,6 @@ export class Moves {
   /** Where *the* ends with each of the nouns if these looks are taken away, and what is written. */
   all(cuts) {
     return this.nouns.map((noun) => ({ noun, ...this.of(Moves.sentence(noun), cuts) }));
-  }
-
-  /** The row of a noun at the place of `trace`'s, as it goes in. */
-  spot(row) {
-    return spotOf(row);
   }
 }
 

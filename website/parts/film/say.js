@@ -29,7 +29,7 @@ export const listed = (items) =>
   items.flatMap((item, i) => (i ? [i < items.length - 1 ? ", " : " and ", item] : [item]));
 export const few = (row) => `${Array.from(row.slice(0, 3), two).join(", ")} …`;
 export const looking = (who, weights, whom) =>
-  `${who} looks at ${Array.from(weights, (w, s) => `${whom[s]} ${share(w)}`).join(", ")}`;
+  `“${who}” looks at ${Array.from(weights, (w, s) => `“${whom[s]}” ${share(w)}`).join(", ")}`;
 export const likely = ({ top, probabilities }, name, count = 3) =>
   top
     .slice(0, count)

@@ -20,6 +20,9 @@ function most(trace, r) {
   return { s, share: share(weights[s]) };
 }
 
+/** A loss, which is never nothing. */
+const tiny = (loss) => (loss < 0.0005 ? "< 0.001" : shown(loss, 3));
+
 const ENCODER = ["src", "emb", "pos", "sa1", "ff1", "sa2", "ff2"];
 const READ = [...ENCODER, "memory"];
 const FOOT = ["tgt", "temb", "tpos"];
@@ -103,10 +106,10 @@ export const STEPS = [
     says({ words, asks, weights }) {
       const s = best(weights);
       return say`
-        A third table makes the values. ${en(words[asks])} takes home an average of them, the arrows of
-        the first steps. The larger a word’s share, the more its value counts, and the taller it’s
-        drawn. The largest share has ${s === asks ? "its own" : ["that of ", en(words[s])]}. Each head does
-        this, and another table mixes what they bring.`;
+        A third table makes the values, of which ${en(words[asks])} takes home an average. The larger a
+        word’s share, the more its value counts, and the taller it’s drawn:
+        ${s === asks ? "its own" : ["that of ", en(words[s])]} most. Each head does this, and a fourth table
+        mixes what they bring.`;
     },
     seen: ({ words, asks, weights, look }) =>
       `The first number that ${words[asks]} takes home: ${Array.from(weights, (w, s) => `${two(w)} times ${two(look.values[s][0])}`).join(" plus ")} is about ${two(look.taken[asks][0])}`,
@@ -120,9 +123,9 @@ export const STEPS = [
     who: "words",
     label: "Follow",
     says: ({ width, inner, alive, asks, words }) => say`
-      What the heads bring is added to the row: that was the move. But an average only mixes. So each row
+      What the heads bring is added to the row: that’s the move. But an average only mixes. So each row
       goes alone through a small network. Its ${width} numbers make ${inner}, those below zero become zero
-      (of ${en(words[asks])} ${alive[asks] ? counted(alive[asks]) : "none"} stay${alive[asks] === 1 ? "s" : ""}), and
+      (for ${en(words[asks])} ${alive[asks] ? counted(alive[asks]) : "none"} stay${alive[asks] === 1 ? "s" : ""}), and
       from these come ${width} that are added, too.`,
     seen: ({ words, alive, inner }) =>
       `How many of ${inner} numbers stay above zero: ${words.map((word, t) => `“${word}” ${alive[t]}`).join(", ")}`,
@@ -224,10 +227,8 @@ export const STEPS = [
           ? say`, before ${before}, where the last line starts`
           : "";
       return say`
-        So it goes on, a word a round, until ${fr("<eos>")} ends the sentence:
-        ${trace.text ? fr(trace.text) : "nothing is written"}. In round ${at + 1} ${fr(input.word)} looks
-        most at ${en(words[s])} (${share})${crossing}. ${fr(written.word)} is written.
-        ${strange ? "It has never met these words together like this, so it may be wrong." : ""}`;
+        So it goes on, a word a round, until ${fr("<eos>")} is written and ends it. In round ${at + 1}
+        ${fr(input.word)} looks most at ${en(words[s])} (${share})${crossing}. ${fr(written.word)} is written.${strange ? " It has never met these words together like this, so it may be wrong." : ""}`;
     },
     seen: ({ trace, words }) =>
       trace.rounds
@@ -242,12 +243,12 @@ export const STEPS = [
     done: READ,
     round: "all",
     says: ({ known, trace, before }) => say`
-      In training the right translation${known ? "" : " (here: its choice)"} goes in whole, and all
-      places guess at once. Without the ${term("mask")} each could copy the answer. The ${term("loss")}
-      says how much ${known ? "the right" : "these"} words surprise the model: ${two(-mean(before.map(Math.log)))}
-      before training, ${shown(trace.loss, 3)} after it. Training changes its tables, bit by bit, to lower it.`,
+      Here the right translation${known ? "" : " (its own choice)"} goes in whole, and all places guess at
+      once. The ${term("mask")} keeps each from copying the answer. The ${term("loss")} is how much these
+      words surprise the model: ${two(-mean(before.map(Math.log)))} before training, ${tiny(trace.loss)}
+      after it. Training changes all tables to lower it.`,
     seen: ({ trace, before }) =>
-      `${trace.rounds.map(({ written, probabilities }, r) => `${written.word}: ${chance(before[r])} before training, ${chance(probabilities[written.id])} after it`).join("; ")}; loss ${two(-mean(before.map(Math.log)))} before, ${shown(trace.loss, 3)} after it`,
+      `${trace.rounds.map(({ written, probabilities }, r) => `${written.word}: ${chance(before[r])} before training, ${chance(probabilities[written.id])} after it`).join("; ")}; loss ${two(-mean(before.map(Math.log)))} before, ${tiny(trace.loss)} after it`,
   },
   {
     name: "Why this word?",

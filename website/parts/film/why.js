@@ -33,8 +33,8 @@ const STEPS = [
     name: "“the” can’t choose alone",
     draw: colours,
     says: ({ noun }) => say`
-      French says ${fr("le")} for ${en("the")}, ${fr("la")} before a feminine noun, ${fr("les")} before a
-      plural. The colours show what the model would write if ${en("the")} ended there. But ${en("the")}
+      In French ${en("the")} is ${fr("la")} before a feminine noun, ${fr("les")} before a plural, and else
+      ${fr("le")}. The colours show what the model would write if ${en("the")} ended there. But ${en("the")}
       starts at one point, whatever follows. How can it know what to be before ${en(noun)}?`,
     seen: ({ ways }) =>
       `“the” starts ${sides(ways[0][0])} of the middle. “le” is written in the lower left, “la” in the lower right, “les” above`,
@@ -113,17 +113,15 @@ const STEPS = [
     name: "And if it may not ask?",
     draw: cut,
     cuts: ({ place }) => [`0 ${place}`, `1 ${place}`],
-    says({ noun, cuts, cut: now, trace, moves: all, words }) {
+    says({ cuts, cut: now, trace, moves: all, words }) {
       if (!cuts.length)
         return say`
           ${en("the")} may look at all words again, and the model writes ${fr(trace.text)}. Press × on a
           look to take it away. The dots are all ${all.nouns.length} nouns: where does
           ${en("the")} end before each?`;
-      const right = all
-        .all(cuts)
-        .filter(
-          (each) => each.article === all.of(each.trace.source.words.slice(0, -1)).article,
-        ).length;
+      const ends = all.all(cuts);
+      const right = ends.filter(({ article, noun }) => article === all.told(noun).article).length;
+      const after = [...new Set(ends.map(({ article }) => article))];
       const whom = [...new Set(cuts.map((each) => Number(each.split(" ")[1])))];
       const when = (s) => NAMES.filter((_, layer) => cuts.includes(`${layer} ${s}`));
       const gone = listed(
@@ -133,9 +131,12 @@ const STEPS = [
         ]),
       );
       return say`
-        Now ${en("the")} may not look at ${gone.flat()}, with any head. The model writes
-        ${fr(now.trace.text)}. With these looks gone, the article is right for ${right} of
-        ${all.nouns.length} nouns${right > 0 && right < all.nouns.length ? say`, and ${fr("les")} may be luck` : ""}.`;
+        Now ${en("the")} may not look at ${gone.flat()}, with any head, and the model writes
+        ${fr(now.trace.text)}. ${
+          after.length === 1
+            ? say`It says ${fr(after[0])} before all ${ends.length} nouns (dots): right for ${right}, by luck.`
+            : say`Before ${right} of ${ends.length} nouns (dots) the article is right.`
+        } Other models need other looks: see “?”.`;
     },
     seen: ({ cut: now, end }) =>
       now

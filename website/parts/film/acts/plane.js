@@ -2,7 +2,7 @@
 // that a word goes when it asks. Beside the plane, or under it, stands who answers and how much.
 
 import { embeddingOf, placeOf } from "../../translator/model.js";
-import { VIEW } from "../moves.js";
+import { spotOf, VIEW } from "../moves.js";
 import { share, span, straight, strengths, two } from "../scene.js";
 
 const CELL = 3; // px of a coloured square
@@ -57,7 +57,7 @@ class Plane {
     for (let y = 0; y < P.h; y += CELL) {
       let start = 0;
       let before;
-      for (let x = 0; x <= P.w; x += CELL) {
+      for (let x = 0; x < P.w + CELL; x += CELL) {
         const h = Math.min(CELL, P.h - y);
         const here = x < P.w ? field(this.from(P.x + x + CELL / 2, P.y + y + h / 2)) : null;
         if (here !== null && x % 24 === 0 && y % 24 === 0) coarse.push([here, P.x + x, P.y + y]);
@@ -180,7 +180,7 @@ class Plane {
       .sort((a, b) => rank(a) - rank(b))
       .map(({ word, feminine }) => {
         const row = embeddingOf(told.trace.model.sourceTable, told.idOf(word));
-        const at = this.at(told.moves.spot(row.map((x, i) => x + place[i])));
+        const at = this.at(spotOf(row.map((x, i) => x + place[i])));
         const on = word === told.noun;
         const r = on ? 6 : seen.includes(word) ? 4.5 : 3;
         this.dot(`noun ${word}`, at, r, `noun${feminine ? " feminine" : ""}${on ? " on" : ""}`);
@@ -374,7 +374,7 @@ function moved(plane, layer) {
       const more = { cls: "value", b: s === place ? 4 : 2.5, d: 0.3 + 0.2 * i };
       plane.arrow(String(s), from, to, more);
       const middle = plane.at(from.map((x, axis) => (x + to[axis]) / 2));
-      if (i < 2)
+      if (far(s) > 1.5)
         plane.label(`of ${s}`, s ? shortName(words[s]) : "itself", middle, { cls: "green" });
       from = to;
     });
