@@ -18,7 +18,7 @@ from transformer.cache import Memory
 from transformer.config import TransformerConfig
 from transformer.family import DecoderOnly, FamilyConfig
 from transformer.model import Transformer
-from transformer.multihead import record_attention
+from transformer.multihead import MultiHeadAttention, record_attention
 from transformer_book import descent
 from transformer_book.experiments import (
     chapter_00,
@@ -29,7 +29,6 @@ from transformer_book.experiments import (
     chapter_07,
     chapter_09,
     chapter_10,
-    chapter_12,
     chapter_13,
 )
 from transformer_book.experiments.catalogue import HOMES, experiment
@@ -40,6 +39,7 @@ from transformer_book.experiments.chapter_06 import aliases, leak
 from transformer_book.experiments.chapter_07.stacks import RATES, OverBatch, Rates
 from transformer_book.experiments.chapter_08 import start_and_step
 from transformer_book.experiments.chapter_09 import rates as rates_9
+from transformer_book.experiments.chapter_12 import article
 from transformer_book.experiments.chapter_14 import floor, smollm2
 from transformer_book.experiments.chapter_14 import looks as looks_14
 from transformer_book.experiments.chapter_15 import experts
@@ -154,6 +154,7 @@ AGAIN = {  # arms, steps, and parts of chapter 10's measures that need no wide s
     "agreement": (("GPT: the verb after its noun", "BERT: the noun before its verb"), 0),
     "beams": (("2,000 steps",), 2000),
     "inside": (("pre-LN",), 2000),
+    "article": (("pre-LN",), 2000),
 }
 
 
@@ -531,24 +532,52 @@ def test_an_idle_expert_has_under_a_fortieth_of_the_words(monkeypatch):
     assert dict(experts.learn(Silent, reported(1)))[1]["idle"] == 1
 
 
-def test_a_sentence_that_comes_twice_counts_once(monkeypatch):
-    """Chapter 12's right articles: this model has the cat's wrong."""
-    page = chapter(12, *chapter_12.CELLS).names()
-    assert len({*map(tuple, torch.cat([page.masculine, page.feminine]).tolist())}) == 32
-    cat, dog, cow = page.english.encode("cat dog cow")
-    le, la, *_ = page.articles
+class AllAsk(nn.Module):
+    """Every word hears the gender of every other; the article is that of the one row read."""
 
-    def decode(tgt, memory):
-        logits = torch.zeros(*tgt.shape, len(page.french))
-        noun = memory.vectors[:, 1]
-        logits[:, 0, le], logits[:, 0, la] = 1.0 * (noun == dog), 1.0 * (noun != dog)
+    def __init__(self, gender, reads, articles):
+        super().__init__()
+        self.looks = nn.ModuleList(MultiHeadAttention(4, 4) for _ in range(6))
+        self.gender, self.reads, self.la = gender, reads, articles[1]
+
+    def encode(self, src):
+        v = self.gender[src][:, None, :, None].expand(-1, 4, -1, 1)
+        mask = torch.ones(len(src), 1, 1, src.size(1)) > 0
+        nothing = torch.zeros_like(v)
+        return Memory(self.looks[0].attend(nothing, nothing, v, mask)[:, 0], mask)
+
+    def decode(self, tgt, memory):
+        logits = torch.zeros(*tgt.shape, len(corpus().french))
+        seen = memory.mask[:, 0, :, self.reads]
+        logits[..., self.la] = memory.vectors[:, self.reads] * seen
         return logits
 
-    model = SimpleNamespace(encode=lambda x: Memory(x, torch.ones_like(x) > 0), decode=decode)
-    own = page.right_article.__globals__
-    monkeypatch.setitem(own, "masculine", torch.tensor([[5, cat], [5, cat], [5, cat], [5, dog]]))
-    monkeypatch.setitem(own, "feminine", torch.tensor([[5, cow]]))
-    assert page.right_article(model) == pytest.approx(2 / 3)  # 2 / 5 if each were counted
+
+def test_an_article_follows_the_row_that_is_read_and_a_look_that_is_forbidden_is_missed():
+    page = chapter(12, *article.CELLS).names()
+    words = {"dog": -1.0, "cat": -1.0, "cow": 1.0}
+    gender = torch.zeros(len(page.english))
+    gender[page.english.encode(" ".join(words))] = torch.tensor([*words.values()])
+    three = [n for n, noun in enumerate(article.ASKED) if noun.english[0] in words]
+    names = "follows the", "follows noun", "no look", "noun hidden", "both closed"
+    for one in article.rounds():
+        assert len(one.src.unique(dim=0)) == 32
+        few = one._replace(src=one.src[three], tgt=one.tgt[three], feminine=one.feminine[three])
+        for reads, wanted in (
+            (one.the, (1, 0, 0.5, 1, 0.5)),
+            (one.the + 1, (0, 1, 1, 0.5, 0.5)),
+            (one.src.size(1) - 1, (0, 0, 1, 1, 1)),  # <eos> has asked, too
+        ):
+            found = article.deciders(AllAsk(gender, reads, page.articles), page, few)
+            assert found == dict(zip(names, wanted, strict=True))
+
+
+def test_a_side_is_made_by_some_nouns_and_asked_of_others():
+    feminine = torch.arange(32) < 16
+    by_heart = torch.eye(32).expand(4, -1, -1)  # each noun has a direction of its own
+    assert article.on_its_side(by_heart, feminine) == 0.5  # 1 if those that made it were asked
+    moved = torch.cat([by_heart, 1.0 * feminine[:, None].expand(4, -1, -1)], dim=-1)
+    assert article.on_its_side(moved, feminine) == 1
 
 
 def test_how_many_beams_miss_the_likeliest_sentence(monkeypatch):

@@ -51,6 +51,7 @@ HOMES = {
     "two_thousand": "transformer_book.experiments.chapter_09.rates:two_thousand",
     "beams": "transformer_book.experiments.chapter_10:beams",
     "inside": "transformer_book.experiments.chapter_12:inside",
+    "article": "transformer_book.experiments.chapter_12.article:article",
     "half": "transformer_book.experiments.chapter_13:half",
     "half_first": "transformer_book.experiments.chapter_13:half_first",
     "half_neighbours": "transformer_book.experiments.chapter_13:half_neighbours",

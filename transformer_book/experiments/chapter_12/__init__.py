@@ -12,10 +12,6 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from transformer.config import TransformerConfig
-from transformer.data.batches import pad
-from transformer.data.grammar import AlignedPair
-from transformer.data.grammar.function_words import PRONOUNS
-from transformer.data.grammar.lexicon import NOUNS, VERBS
 from transformer.data.tokens import EOS_ID, PAD_ID
 from transformer.layers import NormOrder
 from transformer.metrics import alignment_from_attention
@@ -36,14 +32,11 @@ CELLS = (
     "imports*", "load", "record", "record-cat", "batch", "noun-phrases", "noun-head",
     "your-turn-remove",
     "solution-your-turn-remove", "remove-in-use", "without", "outputs-of",
-    "with-outputs", "mean-outputs", "swap-equal", "swap-how", "swap-cat", "swap-distance",
+    "with-outputs", "swap-equal", "swap-how", "swap-cat", "swap-distance",
     "hide-word", "couples", "patch-looks", "your-turn-patch", "solution-your-turn-patch", "patch",
     "roads-how", "many",
 )  # fmt: skip
 STEPS = 2000
-HE = ("boy", "brother", "doctor", "dog", "cat", "horse", "owl")
-SHE = ("woman", "girl", "queen", "cow", "mouse")
-ENDINGS = ("sleeps", "is tired", "is happy", "eats the apple")
 OPENED = (
     "pre-LN",
     "pre-LN, Glorot",
@@ -149,38 +142,18 @@ def _encoder(model: nn.Module, page: SimpleNamespace) -> Found:
         "own noun": [place for place in page.phrases if place[:2] in with_other],
         "other noun": other,
     }
-    found = {name: page.mean_weight(weights, own)[chosen].item() for name, own in places.items()}
-    far = [(b, i, j) for b, i, j in _clauses(page.pairs) if i - j >= 2]
-    subject = page.mean_weight(weights, far)[page.chosen_head(model, _clauses)].item()
-    return found | {"subject": subject}
-
-
-def _clauses(pairs: list[AlignedPair]) -> list[tuple[int, int, int]]:
-    """Sentence, place of the verb, place of its subject."""
-    subjects = {form for noun in NOUNS for form in noun.english} | {row[0] for row in PRONOUNS}
-    verbs = {form for verb in VERBS for form in verb.english}
-    found = []
-    for b, pair in enumerate(pairs):
-        at_verb = [i for i, word in enumerate(pair.source) if word in verbs]
-        at_subject = [i for i, word in enumerate(pair.source) if word in subjects]
-        if at_verb and at_subject and at_subject[0] < at_verb[0]:
-            found.append((b, at_verb[0], at_subject[0]))
-    return found
+    return {name: page.mean_weight(weights, own)[chosen].item() for name, own in places.items()}
 
 
 def _removed(model: nn.Module, page: SimpleNamespace) -> Found:
-    """The cost of heads one by one and all at once, as zero and as their mean."""
-    loss, means = page.loss_of(model), page.mean_outputs(model)
+    """The cost of heads one by one and all at once."""
+    loss = page.loss_of(model)
 
     def cost(heads: list[Head]) -> float:
         return page.loss_of(page.without(model, heads)) - loss
 
-    def cost_by_mean(heads: list[Head]) -> float:
-        return page.loss_of(page.with_outputs(model, heads, means)) - loss
-
     alone = {head: cost([head]) for head in page.everyone}
-    alone_by_mean = {head: cost_by_mean([head]) for head in page.everyone}
-    found = {"loss": loss, "zero": sum(alone.values()), "mean": sum(alone_by_mean.values())}
+    found: Found = {}
     for m in range(6):
         heads = page.everyone[4 * m : 4 * m + 4]
         found[f"added {m}"], found[f"at once {m}"] = sum(alone[h] for h in heads), cost(heads)
@@ -254,15 +227,6 @@ def _roads(model: nn.Module, page: SimpleNamespace) -> Found:
     }
     found = {name: page.right_article(twin, hidden) for name, (twin, hidden) in roads.items()}
     found["head removed"] = page.right_article(page.without(model, [chosen]))
-    le, la, *_ = page.articles
-    for name, (twin, hidden) in roads.items():
-        shares = []
-        for nouns, sign in ((HE, 1), (SHE, -1)):
-            sentences = [f"the {noun} {end}" for noun in nouns for end in ENDINGS]
-            ids = pad([[*page.english.encode(text), EOS_ID] for text in sentences])
-            p = page.hide_vector(twin, hidden, ids, page.bos[:1].expand(len(ids), 1))[:, 0]
-            shares.append((sign * (p[:, le] - p[:, la]) > 0).float().mean().item())
-        found[f"12 nouns, {name}"] = mean(shares)
     return found
 
 
