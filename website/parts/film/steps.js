@@ -242,8 +242,8 @@ export const STEPS = [
     lit: [...FOOT, ...STACK, "scores"],
     done: READ,
     round: "all",
-    says: ({ known, trace, before }) => say`
-      Here the right translation${known ? "" : " (its own choice)"} goes in whole, and all places guess at
+    says: ({ trace, before }) => say`
+      Here the right translation goes in whole, and all places guess at
       once. The ${term("mask")} keeps each from copying the answer. The ${term("loss")} is how much these
       words surprise the model: ${two(-mean(before.map(Math.log)))} before training, ${tiny(trace.loss)}
       after it. Training changes all tables to lower it.`,
