@@ -461,9 +461,7 @@ process.stdout.write(JSON.stringify(films, plain));
 @pytest.fixture(scope="module")
 def tellings(in_node):
     """What is said and drawn of 200 sentences of the grammar; in the last step with a look cut."""
-    asked = [
-        {"words": s, "cut": i % 3} for i, s in enumerate((*SENTENCES, *drawn(196, seed=3)))
-    ]
+    asked = [{"words": s, "cut": i % 3} for i, s in enumerate((*SENTENCES, *drawn(196, seed=3)))]
     return in_node(asked, TELLER)
 
 

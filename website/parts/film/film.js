@@ -7,7 +7,7 @@ import { Asked } from "./asked.js";
 import { drawMap } from "./map.js";
 import { Picture } from "./picture.js";
 import { Scene } from "./scene.js";
-import { dialogOf, Sentences } from "./sentence.js";
+import { dialogOf, refusal, Sentences } from "./sentence.js";
 import { STEPS } from "./steps.js";
 import { Moves } from "./moves.js";
 import { factsOf, toldAt } from "./told.js";
@@ -15,6 +15,7 @@ import { watch } from "./watch.js";
 import { WHY } from "./why.js";
 
 const SVG = "http://www.w3.org/2000/svg";
+const FIRST = Moves.sentence("cat");
 const NEAR = 26; // px from a number, within which a finger means it
 const canvas = document.createElement("canvas").getContext("2d");
 
@@ -232,15 +233,9 @@ class Film {
   /** Another word is followed, or another round. */
   #choose(value) {
     const step = STEPS[this.step];
-    if (step.who === "nouns") this.#follow(this.moves.nouns[value]);
+    if (step.who === "nouns") this.#read(Moves.sentence(this.moves.nouns[value]));
     else this.chosen[step.who] = value;
     this.go(this.step);
-  }
-
-  /** Another noun: the sentence of all steps. */
-  #follow(noun) {
-    this.noun = noun;
-    this.#read(Moves.sentence(noun));
   }
 
   #cut(s) {
@@ -263,6 +258,8 @@ class Film {
     if (!trace.ended) return "The model finds no end to this one; please take another.";
     this.facts = factsOf(trace);
     this.chosen = {};
+    this.noun =
+      this.moves.nouns.find((n) => Moves.sentence(n).join() === words.join()) ?? this.noun;
     this.opener.replaceChildren(
       make("i", { lang: "en" }, words.join(" ")),
       make("span", { "aria-hidden": "true" }, " ▾"),
@@ -273,11 +270,13 @@ class Film {
 
   /** To the step and the sentence in the page's address, as #film-12-the-dog-sleeps. */
   #comes() {
-    const [, step = 1, sentence] = location.hash.match(/^#film-(\d+)-?(.*)$/) ?? [];
-    this.#follow("cat");
-    if (sentence) this.sentences.take(sentence.split("-"));
+    const [, step = 1, asked] = location.hash.match(/^#film-(\d+)-?(.*)$/) ?? [];
+    const words = asked?.split("-");
+    this.#read(FIRST);
+    if (asked && !refusal(words)) this.#read(words);
     this.go(step - 1);
     if (location.hash.startsWith("#film")) this.host.scrollIntoView();
+    this.hasCome = true;
   }
 
   go(step) {
@@ -286,18 +285,22 @@ class Film {
     const { cuts } = STEPS[this.step];
     this.cuts = cuts ? cuts(this.moves.told(this.noun)) : [];
     this.show();
+    if (!this.hasCome) return;
+    const words = this.facts.words.slice(0, -1).join("-");
+    const sentence = words === FIRST.join("-") ? "" : `-${words}`;
+    history.replaceState(null, "", `#film-${this.step + 1}${sentence}`);
   }
 
   show() {
-    this.asked.close();
     const step = STEPS[this.step];
     const first = WHY.includes(step);
     if (!first) this.told = toldAt(this.facts, step, this);
     else this.told = step.twice ? this.moves.twice : this.moves.told(this.noun, this.cuts);
     const { told } = this;
+    this.asked.close();
     this.title.textContent = first ? "Why a word asks" : "How each number is calculated";
     this.opener.hidden = first;
-    const name = typeof step.name === "string" ? step.name : step.name(told);
+    const { name } = step;
     const count = `${this.step + 1} / ${STEPS.length}`;
     const last = this.step === STEPS.length - 1;
     this.name.textContent = name;

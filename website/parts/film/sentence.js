@@ -11,7 +11,7 @@ const LONGEST = 11; // words: so many rows, and <eos>, have room in the picture
 const vocabulary = new Vocabulary(told.english, told.ids.unk);
 
 /** Why the film cannot show these words; nothing if it can. */
-function refusal(words) {
+export function refusal(words) {
   const unknown = words.filter((word) => !vocabulary.ids.has(word));
   if (!words.length) return "Write a sentence first.";
   if (unknown.length) return `The model does not know ${[...new Set(unknown)].join(", ")}.`;
