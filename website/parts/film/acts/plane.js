@@ -106,7 +106,7 @@ class Plane {
   label(k, s, [x, y], { must = false, cls = "word", size = this.size, lang = "en", gap = 9 } = {}) {
     const { scene, P } = this;
     const w = scene.width(s, size);
-    const sides = [gap, 2.2 * gap].flatMap((g) => [
+    const sides = [gap, 2.2 * gap, 4 * gap].flatMap((g) => [
       ...[
         [x + g, y, "start"],
         [x - g, y, "end"],
@@ -244,7 +244,7 @@ class Plane {
 
   #share(s, w, { x, y, layer, on, pitch }) {
     const { scene, panel, told } = this;
-    const room = (this.bars ? 0.2 : 0.32) * panel.w;
+    const room = (this.bars ? 0.16 : 0.32) * panel.w;
     const h = Math.min(12, 0.5 * pitch);
     const place = { x: x + this.bars * panel.w, y: y - h / 2, w: Math.max(1, room * w), h, r: 2 };
     scene.add("rect", `bar ${s}`, { cls: "fill query", layer: "cell", ...place });
@@ -341,11 +341,11 @@ export function asks(scene) {
   const [query, keys] = [whole("queries", 0), words.map((_, s) => whole("keys", s))];
   const most = span([query, ...keys]);
   const h = roomy ? 18 : 12;
-  plane.bars = 0.34;
+  plane.bars = 0.3;
   plane.list([], 0, {
     prefix: "key of ",
     more(s, { x, y }) {
-      const [w, d] = [0.32 * panel.w, 0.2 + 0.1 * s];
+      const [w, d] = [0.28 * panel.w, 0.2 + 0.1 * s];
       scene.strip(`key ${s}`, "key", strengths(keys[s], most), x, y, w, h, { d });
       if (s) return;
       const query_ = { anchor: "end", cls: "strong", size: plane.size - 1 };
