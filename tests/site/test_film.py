@@ -717,7 +717,8 @@ const fields = spots.map((spot) => moves.field(spot));
 const told = { nouns, twice: second, fields, scores: scoresAt(unasked, spots) };
 process.stdout.write(JSON.stringify(told, (_, x) => (ArrayBuffer.isView(x) ? [...x] : x)));
 """
-SPOTS = [[x + 0.3, y + 0.4] for x in range(-13, 14, 3) for y in range(-6, 12, 2)]
+CORNERS = {(-8, -4): "le", (8, -4): "la", (0, 9): "les"}  # as the film says to who does not see it
+SPOTS = [*CORNERS, *((x + 0.3, y + 0.4) for x in range(-13, 14, 3) for y in range(-6, 12, 2))]
 ARTICLES = ("le", "la", "les")
 
 
@@ -813,6 +814,7 @@ def test_the_colours_are_what_the_decoder_would_write(moved, model, axes):
 
 
 def test_each_noun_sends_the_to_its_articles_colour_and_the_cut_to_one(moved):
+    assert moved["fields"][:3] == list(CORNERS.values())
     for film in moved["nouns"]:
         noun = next(n for n in FOLLOWED if film["noun"] in n.english)
         is_many = film["noun"] == noun.english[1]
