@@ -383,7 +383,8 @@ def test_a_number_is_the_sum_of_what_it_is_said_to_come_from(in_node):
         assert origin["value"] == wanted, at
         in_all = sum(told) + origin["rest"]["sum"] + origin["bias"]
         assert origin["sum"] == pytest.approx(in_all, rel=1e-9, abs=1e-9), at
-        assert told == sorted(told, key=abs, reverse=True), at
+        if origin["rest"]["count"]:
+            assert told == sorted(told, key=abs, reverse=True), at
         for term in origin["terms"]:
             made = term["value"] if term["b"] is None else term["a"] * term["b"]
             assert term["value"] == pytest.approx(made), at

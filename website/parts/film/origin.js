@@ -17,9 +17,9 @@
 // row, of a head's 16 numbers within these.
 //
 // An origin is { label, of, terms, rest, bias, sum, value, text }: `of` says what is multiplied or
-// added; terms, the largest first, are { a, b, value }, where value is a × b (or, with b null, a, or
-// e^a for a softmax); rest is { count, sum } of the other terms; sum is that of all terms and the bias;
-// value is what comes of it; text is the equation.
+// added; terms are { a, b, value }, where value is a × b (or, with b null, a, or e^a for a softmax); of
+// many, they are the largest, and rest is { count, sum } of the others; sum is that of all terms and
+// the bias; value is what comes of it; text is the equation.
 
 import { shown } from "../elements.js";
 import { sum } from "../numbers.js";
@@ -288,9 +288,9 @@ const KINDS = {
 export function origin(trace, address) {
   const kind = KINDS[address.of](new Place(trace, address));
   const { label, of = "", bias = 0, after = (total) => total } = kind;
-  const all = kind.terms.toSorted((x, y) => Math.abs(y.value) - Math.abs(x.value));
-  const most = all.length === MOST + 1 ? all.length : MOST; // one alone is no rest
-  const [terms, others] = [all.slice(0, most), all.slice(most)];
+  const few = kind.terms.length <= MOST + 1; // one alone is no rest
+  const bySize = kind.terms.toSorted((x, y) => Math.abs(y.value) - Math.abs(x.value));
+  const [terms, others] = few ? [kind.terms, []] : [bySize.slice(0, MOST), bySize.slice(MOST)];
   const total = (some) => sum(some.map(({ value }) => value));
   const rest = { count: others.length, sum: total(others) };
   const inAll = total(terms) + rest.sum + bias;
