@@ -47,13 +47,9 @@ export class Asked {
     const { address, count } = this;
     this.cell = (cell + count) % count;
     const { from = 0, ...rest } = address;
-    const { label, row, column, joins, text } = origin(this.trace, {
-      ...rest,
-      cell: from + this.cell,
-    });
-    const of = [row, column].filter(Boolean).map((each) => each.label);
+    const { label, of, text } = origin(this.trace, { ...rest, cell: from + this.cell });
     this.label.textContent = label;
-    this.of.textContent = of.join(` ${joins} `);
+    this.of.textContent = of;
     this.sum.textContent = text;
     this.steps.hidden = count < 2;
     this.place.textContent = `${this.cell + 1}/${count}`;

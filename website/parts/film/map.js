@@ -107,14 +107,8 @@ export function drawMap({ M, upright, lit, done, lens, english, french, next, me
   addMemory(add, map, state("memory"));
   addLoop(add, map, state("loop"));
   const write = upright ? nameParts : nameLit;
-  write(add, {
-    boxes,
-    state,
-    words: { src: english, tgt: french, next: [next].flat() },
-    lens,
-    measure,
-    M,
-  });
+  const words = { src: english, tgt: french, next: [next] };
+  write(add, { boxes, state, words, lens, measure, M });
   return { things, boxes };
 }
 
@@ -136,13 +130,8 @@ function addMemory(add, map, state) {
   }
   if (!map.upright) return;
   const [x, y] = map.point(turn + 12, enc + 6);
-  add("text", "memory", {
-    cls: state === " lit" ? "strong" : "quiet",
-    s: "memory",
-    x,
-    y: y + 4,
-    size: 12.5,
-  });
+  const lit = state === " lit" ? "strong" : "quiet";
+  add("text", "memory", { s: "memory", cls: lit, x, y: y + 4, size: 12.5 });
 }
 
 /** What is written goes back to the foot. */
@@ -157,63 +146,39 @@ function addLoop(add, map, state) {
 }
 
 function nameParts(add, { boxes, state, words, measure }) {
-  const parts = [...Object.entries(ENCODER), ...Object.entries(DECODER)];
+  const parts = Object.entries({ ...ENCODER, ...DECODER });
   const longest = Math.max(...parts.map(([, [, , label]]) => measure(label, 1, true)));
   const size = Math.min(12.5, (boxes.src.w - 6) / longest);
+  const fits = (s) => measure(s, size, true);
   for (const [name, [, , label]] of parts) {
     const { x, y, w, h } = boxes[name];
+    const own = words[name]?.[0] && kept(words[name], w + 4, fits, name === "tgt");
+    const calm = own ? "word" : state(name) ? "ink" : "quiet";
+    const cls = state(name) === " lit" ? "strong" : calm;
+    const lang = own && name !== "src" ? "fr" : "en";
     const middle = { x: x + w / 2, y: y + h / 2 + 0.36 * size, anchor: "middle" };
-    const own = words[name]?.[0] ? words[name] : undefined;
-    const fits = (s) => measure(s, size, true);
-    const s = own ? kept(own, w + 4, fits, name === "tgt") : label;
-    const cls =
-      state(name) === " lit" ? "strong" : state(name) && !own ? "ink" : own ? "word" : "quiet";
-    add("text", `name ${name}`, {
-      s,
-      cls,
-      ...middle,
-      size,
-      lang: own && name !== "src" ? "fr" : "en",
-    });
+    add("text", `name ${name}`, { s: own || label, cls, ...middle, size, lang });
   }
-  const { ff2, tff2, next } = boxes;
-  add("text", "encoder", {
-    s: "Encoder",
-    cls: "quiet strong",
-    x: ff2.x,
-    y: next.y - 4,
-    size: 12.5,
-  });
-  add("text", "decoder", {
-    s: "Decoder",
-    cls: "quiet strong",
-    x: tff2.x,
-    y: next.y - 4,
-    size: 12.5,
-  });
+  const head = { cls: "quiet strong", y: boxes.next.y - 4, size: 12.5 };
+  add("text", "encoder", { s: "Encoder", x: boxes.ff2.x, ...head });
+  add("text", "decoder", { s: "Decoder", x: boxes.tff2.x, ...head });
 }
 
 /** Where there is no room for names: the words of both sides, and the name of what is seen below. */
 function nameLit(add, { words, lens, measure, M }) {
   const size = 12;
-  const lines = [
+  const fits = (text) => measure(text, size, true);
+  const french = [...words.tgt, ...(words.next[0] ? ["→", ...words.next] : [])];
+  for (const [side, spoken, parts, y, lang] of [
     ["Encoder", words.src, ENCODER, M.y + 11, "en"],
-    [
-      "Decoder",
-      [...words.tgt, ...words.next.flatMap((word) => (word ? ["→", word] : []))],
-      DECODER,
-      M.y + M.h - 2,
-      "fr",
-    ],
-  ];
-  for (const [side, spoken, parts, y, lang] of lines) {
-    const name = parts[lens]?.[2] ?? "";
-    add("text", side, { s: side, cls: name ? "strong" : "quiet strong", x: M.x, y, size });
-    if (name)
-      add("text", `name ${side}`, { s: name, cls: "strong", x: M.x + M.w, y, size, anchor: "end" });
-    const from = measure(side, size, true) + 10;
-    const room = M.w - from - (name ? measure(name, size, true) + 12 : 0);
-    const s = kept(spoken, room, (text) => measure(text, size, true), lang === "fr");
-    add("text", `words ${side}`, { s, cls: "quiet", x: M.x + from, y, size, lang });
+    ["Decoder", french, DECODER, M.y + M.h - 2, "fr"],
+  ]) {
+    const s = parts[lens]?.[2] ?? "";
+    const from = fits(side) + 10;
+    const room = M.w - from - (s ? fits(s) + 12 : 0);
+    const own = { s: kept(spoken, room, fits, lang === "fr"), cls: "quiet", x: M.x + from };
+    add("text", side, { s: side, cls: s ? "strong" : "quiet strong", x: M.x, y, size });
+    add("text", `name ${side}`, { s, cls: "strong", x: M.x + M.w, y, size, anchor: "end" });
+    add("text", `words ${side}`, { ...own, y, size, lang });
   }
 }

@@ -1,28 +1,25 @@
-// Where a number of the film comes from: its row, its column, the largest terms, the sum.
+// Where a number of the film comes from: what is multiplied or added, the largest terms, the sum.
 //
 // An address is { of, part, layer, head, query, key, cell, id }, with what its kind needs:
-//   of                              part                               and
-//   id                                                                 query
-//   embedding, position, input      source, target                     query, cell
-//   normed, out, sum                encoder, self, cross, encoder-feed, decoder-feed
-//                                                                      layer, query, cell
-//   query                           encoder, self, cross               layer, head, query, cell
-//   key, value                      encoder, self, cross               layer, head, key, cell
-//   product                         encoder, self, cross               layer, head, query, key, cell
-//   score                           encoder, self, cross               layer, head, query, key
-//   share                           the same; without head: the mean of the layer's heads
-//   taken                           encoder, self, cross               layer, head, query, cell
-//   hidden                          encoder-feed, decoder-feed         layer, query, cell
-//   memory, last                                                       query, cell
-//   logit, power, probability, before                                  query, id
-//   loss                                                               before, if before training
+//   of                                part                    and
+//   embedding, position               source                  query, cell
+//   input                             source, target          query, cell
+//   query, taken                      encoder                 layer, head, query, cell
+//   key, value                        encoder                 layer, head, key, cell
+//   product                           encoder                 layer, head, query, key, cell
+//   score, share                      encoder                 layer, head, query, key
+//   share, the mean of all heads      encoder, self, cross    layer, query, key
+//   sum                               encoder, encoder-feed   layer, query, cell
+//   hidden, out                       encoder-feed            layer, query, cell
+//   memory, last                                              query, cell
+//   logit, power, probability, before                         query, id
 // `query` is the row that asks: in the decoder, the round. All count from 0; `cell` counts within a
 // row, of a head's 16 numbers within these.
 //
-// An origin is { label, row, column, joins, terms, rest, bias, sum, value, text }: row and column are
-// { label, numbers } or null, `joins` the sign between them; terms, the largest first, are { label, a, b, value }, where value is
-// a × b (or, with b null, a, or e^a for a softmax); rest is { count, sum } of the other terms; sum is
-// that of all terms and the bias; value is what comes of it; text is the equation.
+// An origin is { label, of, terms, rest, bias, sum, value, text }: `of` says what is multiplied or
+// added; terms are { a, b, value }, where value is a × b (or, with b null, a, or e^a for a softmax); of
+// many, they are the largest, and rest is { count, sum } of the others; sum is that of all terms and
+// the bias; value is what comes of it; text is the equation.
 
 import { shown } from "../elements.js";
 import { sum } from "../numbers.js";
@@ -33,65 +30,46 @@ import { untrained } from "./untrained.js";
 
 const MOST = 3; // terms
 const IN_ENCODER = ["encoder", "encoder-feed", "source"];
-const SUBLAYERS = {
-  ...{ encoder: "self-attention", self: "masked attention", cross: "cross-attention" },
-  ...{ "encoder-feed": "feed-forward network", "decoder-feed": "feed-forward network" },
-};
-const NAMES = {
-  ...{ encoder: "encoder", self: "decoder", cross: "cross-attention" },
-  ...{ "encoder-feed": "encoder", "decoder-feed": "decoder" },
-};
+const NAMES = { encoder: "encoder", "encoder-feed": "encoder", self: "decoder" };
 
 const quoted = (word) => `“${word}”`;
-/** To two digits behind the point: more where these would be nothing, none of a large number. */
+/** To two digits behind the point; below a tenth, to two that count; none of a large number. */
 function figure(value) {
+  const size = Math.abs(value);
   if (value >= 1000) return large(value);
-  return shown(value, value === 0 || Math.abs(value) >= 0.095 ? 2 : 4);
+  if (size >= 0.095 || size < 0.00005) return shown(value, 2);
+  return shown(value, Math.min(4, 1 - Math.floor(Math.log10(size))));
 }
 const factor = (value) => (value < 0 ? `(${figure(value)})` : figure(value));
 
 /** What the address names of the trace: its parts of the model, its rows, and words for both. */
 class Place {
   constructor(trace, address) {
-    Object.assign(this, { part: "", ...address, trace });
+    Object.assign(this, { ...address, trace });
     this.reads = IN_ENCODER.includes(this.part);
-    const { model } = trace;
-    const layer = (this.reads ? model.encoder : model.decoder)[this.layer];
-    if (layer) {
-      const { attention, back, across } = layer;
-      this.attention = { encoder: attention, self: back, cross: across }[this.part];
-      const norm = { cross: 1, "encoder-feed": 1, "decoder-feed": 2 }[this.part] ?? 0;
-      this.norm = layer.norms[norm];
-      this.feedForward = layer.feedForward;
-    }
+    this.tables = trace.model.encoder[this.layer];
   }
 
   /** The layer's part, as the trace has it. */
   get record() {
     const { part, trace, layer, query } = this;
-    const kind = part.endsWith("-feed") ? "feedForward" : part;
-    if (!this.reads) return trace.rounds[query].layers[layer][kind];
-    return trace.encoder[layer][part === "encoder" ? "attention" : kind];
+    if (!this.reads) return trace.rounds[query].layers[layer][part];
+    return trace.encoder[layer][part === "encoder" ? "attention" : "feedForward"];
   }
 
   row(name) {
-    return this.reads ? this.record[name][this.query] : this.record[name];
+    return this.record[name][this.query];
   }
 
-  headAt(head) {
-    const found = this.record.heads[head];
-    if (!this.reads) return found;
-    const at = (name) => found[name][this.query];
-    const rows = { query: at("queries"), scores: at("scores"), weights: at("weights") };
-    return { ...rows, taken: at("taken"), keys: found.keys, values: found.values };
+  /** What a head has of the row that asks. */
+  asking(name, head = this.head) {
+    const found = this.record.heads[head][name];
+    return this.reads ? found[this.query] : found;
   }
 
-  /** The row that a key and a value are made from. */
-  get offered() {
-    const { part, trace, layer, key } = this;
-    if (part === "cross") return trace.memory[key];
-    if (part === "self") return trace.rounds[key].layers[layer].self.normed;
-    return trace.encoder[layer].attention.normed[key];
+  /** What a head has of all that are asked. */
+  offered(name) {
+    return this.record.heads[this.head][name];
   }
 
   get asks() {
@@ -99,14 +77,14 @@ class Place {
     return quoted(this.reads ? trace.source.words[query] : trace.rounds[query].input.word);
   }
 
-  asked(key = this.key) {
-    const { part, trace } = this;
+  get asked() {
+    const { part, trace, key } = this;
     return quoted(part === "self" ? trace.rounds[key].input.word : trace.source.words[key]);
   }
 
   get where() {
     const head = this.head === undefined ? "" : `, ${ORDINALS[this.head]} head`;
-    return `${NAMES[this.part]}, ${ORDINALS[this.layer]} layer${head}`;
+    return `${NAMES[this.part] ?? "cross-attention"}, ${ORDINALS[this.layer]} layer${head}`;
   }
 
   get numbered() {
@@ -115,70 +93,44 @@ class Place {
 }
 
 /** A row times a column, both lists of numbers. */
-const products = (row, column, label = (i) => `number ${i + 1}`) =>
-  Array.from(row, (a, i) => ({ label: label(i), a, b: column[i], value: a * column[i] }));
-const summands = (...pairs) => pairs.map(([label, a]) => ({ label, a, b: null, value: a }));
+const products = (row, column) =>
+  Array.from(row, (a, i) => ({ a, b: column[i], value: a * column[i] }));
+const summands = (...numbers) => numbers.map((a) => ({ a, b: null, value: a }));
 
 /** Number i of what a linear map makes of a row. */
-function linear(row, map, i, label, columnLabel = "weights") {
-  const column = map.weight.subarray(i * map.columns, (i + 1) * map.columns);
-  return {
-    row: { label, numbers: row },
-    column: { label: columnLabel, numbers: column },
-    terms: products(row, column),
-    bias: map.bias?.[i],
-  };
-}
+const linear = (row, map, i) => ({
+  terms: products(row, map.weight.subarray(i * map.columns, (i + 1) * map.columns)),
+  bias: map.bias?.[i],
+});
 
 /** Score i of those that are in the softmax. */
-function softmaxed(scores, labels, i, label) {
-  const terms = scores.map((a, k) => ({ label: labels[k], a, b: null, value: Math.exp(a) }));
-  const exponential = (a) => `e^${figure(a)}`;
+function softmaxed(scores, i) {
+  const [own] = exponentials([scores[i]]).terms;
   return {
-    ...{ row: { label, numbers: scores }, column: null, terms, exponential },
-    after: (total) => Math.exp(scores[i]) / total,
+    ...exponentials(scores),
+    after: (total) => own.value / total,
     wrap: (equation, total) =>
-      `${exponential(scores[i])} ÷ (${equation}) ≈ ${figure(Math.exp(scores[i]))} ÷ ${figure(total)}`,
+      `exp(${figure(own.a)}) ÷ (${equation}) ≈ ${figure(own.value)} ÷ ${figure(total)}`,
   };
 }
 
-function normalised(row, norm, i, label) {
+const exponentials = (scores) => ({
+  terms: Array.from(scores, (a) => ({ a, b: null, value: Math.exp(a) })),
+  exponential: true,
+});
+
+function normalised(row, norm, i, whose) {
   const { mean, spread } = LayerNorm.measure(row);
   const a = (row[i] - mean) / spread;
   return {
-    row: {
-      label: `${label} less its mean, ÷ its spread`,
-      numbers: row.map((each) => (each - mean) / spread),
-    },
-    column: { label: "weights", numbers: norm.weight },
-    terms: [{ label: "how far from the mean", a, b: norm.weight[i], value: a * norm.weight[i] }],
+    of: `(the row of ${whose} − its mean) ÷ its spread × weights`,
+    terms: [{ a, b: norm.weight[i], value: a * norm.weight[i] }],
     bias: norm.bias[i],
-    wrap: (equation) => {
+    wrap(equation) {
       const far = `(${figure(row[i])} − ${factor(mean)}, the mean) ÷ ${figure(spread)}, the spread`;
       return `${far} ≈ ${figure(a)}; ${equation}`;
     },
   };
-}
-
-function shareOf(p) {
-  const label = `how much ${p.asks} looks at ${p.asked()} (${p.where}`;
-  if (p.head === undefined) {
-    const heads = Array.from(p.record.heads, (_, head) => p.headAt(head).weights[p.key]);
-    const named = heads.map((share, head) => [`${ORDINALS[head]} head`, share]);
-    return {
-      label: `${label}, mean of ${heads.length} heads)`,
-      row: { label: "the heads’ shares", numbers: heads },
-      terms: summands(...named),
-      ...divided(heads.length, String(heads.length)),
-    };
-  }
-  const { scores, weights } = p.headAt(p.head);
-  const seen = [...scores.keys()].filter((s) => weights[s] > 0); // the others are cut
-  const at = seen.indexOf(p.key);
-  const full = `${label})`;
-  if (at < 0) return { label: full, terms: [], text: "this look is taken away: 0" };
-  const [numbers, labels] = [seen.map((s) => scores[s]), seen.map((s) => p.asked(s))];
-  return { label: full, ...softmaxed(numbers, labels, at, `scores of ${p.asks}`) };
 }
 
 const divided = (by, written) => ({
@@ -186,220 +138,178 @@ const divided = (by, written) => ({
   wrap: (equation, total) => `${equation} ≈ ${figure(total)}; ÷ ${written}`,
 });
 
-function asking(p, map, row, whose) {
-  const at = p.head * (map.rows / p.trace.model.config.n_heads) + p.cell;
+function share(p) {
+  const label = `how much ${p.asks} looks at ${p.asked} (${p.where}`;
+  if (p.head !== undefined) {
+    const scores = p.asking("scores");
+    return { label: `${label})`, of: `scores of ${p.asks}`, ...softmaxed(scores, p.key) };
+  }
+  const shares = p.record.heads.map((_, head) => p.asking("weights", head)[p.key]);
   return {
-    label: `the ${p.of} of ${whose}, ${p.numbered} (${p.where})`,
-    ...linear(row, map, at, `the row of ${whose} after its norm`),
+    label: `${label}, mean of ${shares.length} heads)`,
+    of: "the heads’ shares",
+    terms: summands(...shares),
+    ...divided(shares.length, String(shares.length)),
   };
 }
 
-/** What was put side by side, the averages of all heads. */
-function attended(p) {
-  const heads = Array.from(p.record.heads, (_, head) => [...p.headAt(head).taken]);
-  return Float32Array.from(heads.flat());
+/** A number of a query, a key or a value, which `map` makes of row t. */
+function made(p, map, t, whose) {
+  const at = p.head * (map.rows / p.trace.model.config.n_heads) + p.cell;
+  return {
+    label: `the ${p.of} of ${whose}, ${p.numbered} (${p.where})`,
+    of: `the row of ${whose} after its norm × weights`,
+    ...linear(p.record.normed[t], map, at),
+  };
 }
 
 const KINDS = {
-  id({ trace: { source }, query }) {
-    const word = quoted(source.words[query]);
-    const terms = summands(["place", source.ids[query]]);
-    return { label: `the number of ${word}`, terms, text: "its place in the list, counted from 0" };
-  },
   embedding(p) {
-    const { model, source, rounds } = p.trace;
-    const { data, shape } = p.reads ? model.sourceTable : model.targetTable;
-    const id = p.reads ? source.ids[p.query] : rounds[p.query].input.id;
-    const row = data.subarray(id * shape[1], (id + 1) * shape[1]);
-    const root = Math.sqrt(shape[1]);
+    const { data, shape } = p.trace.model.sourceTable;
+    const [id, width] = [p.trace.source.ids[p.query], shape[1]];
+    const [a, b] = [data[id * width + p.cell], Math.sqrt(width)];
     return {
       label: `the embedding of ${p.asks}, ${p.numbered}`,
-      row: { label: `row ${id} of the table`, numbers: row },
-      terms: [{ label: `√${shape[1]}`, a: row[p.cell], b: root, value: row[p.cell] * root }],
-      wrap: () => `the table’s number × √${shape[1]}: ${shown(row[p.cell], 4)} × ${root}`,
+      of: `row ${id} of the table`,
+      terms: [{ a, b, value: a * b }],
+      wrap: () => `the table’s number × √${width}: ${shown(a, 4)} × ${b}`,
     };
   },
   position(p) {
-    const width = p.trace.model.config.d_model;
     const wave = p.cell % 2 ? "cos" : "sin";
-    const angle = p.query / 10000 ** ((p.cell - (p.cell % 2)) / width);
+    const slow = 10000 ** ((p.cell - (p.cell % 2)) / p.trace.model.config.d_model);
     return {
       label: `place ${p.query}, counted from 0, ${p.numbered}`,
-      terms: summands([wave, Math[wave](angle)]),
-      wrap: () => `${wave}(${p.query} ÷ 10000^(${p.cell - (p.cell % 2)}/${width}))`,
+      of: "the place ÷ how slow this wave is, from 1 to nearly 10,000",
+      terms: summands(Math[wave](p.query / slow)),
+      wrap: () => `${wave}(${p.query} ÷ ${figure(slow)})`,
     };
   },
   input(p) {
-    const from = p.reads ? p.trace : p.trace.rounds[p.query];
+    const { trace, query, cell } = p;
+    const round = trace.rounds[query];
     const [embedded, position] = p.reads
-      ? [from.embedded[p.query], from.positions[p.query]]
-      : [from.embedded, from.position];
+      ? [trace.embedded[query], trace.positions[query]]
+      : [round.embedded, round.position];
     return {
       label: `what goes in for ${p.asks}, ${p.numbered}`,
-      row: { label: `the embedding of ${p.asks}`, numbers: embedded },
-      column: { label: `place ${p.query}`, numbers: position },
-      joins: "+",
-      terms: summands(["word", embedded[p.cell]], ["place", position[p.cell]]),
+      of: `the embedding of ${p.asks} + place ${query}`,
+      terms: summands(embedded[cell], position[cell]),
     };
   },
-  normed: (p) => ({
-    label: `the row of ${p.asks} after its norm, ${p.numbered} (${p.where})`,
-    ...normalised(p.row("x"), p.norm, p.cell, `the row of ${p.asks}`),
-  }),
-  query: (p) => asking(p, p.attention.query, p.row("normed"), p.asks),
-  key: (p) => asking(p, p.attention.key, p.offered, p.asked()),
-  value: (p) => asking(p, p.attention.value, p.offered, p.asked()),
+  query: (p) => made(p, p.tables.attention.query, p.query, p.asks),
+  key: (p) => made(p, p.tables.attention.key, p.key, p.asked),
+  value: (p) => made(p, p.tables.attention.value, p.key, p.asked),
   product(p) {
-    const { query, keys } = p.headAt(p.head);
-    const [a, b] = [query[p.cell], keys[p.key][p.cell]];
+    const [a, b] = [p.asking("queries")[p.cell], p.offered("keys")[p.key][p.cell]];
     return {
       label: `${p.numbered} of the query times ${p.numbered} of the key (${p.where})`,
-      row: { label: `the query of ${p.asks}`, numbers: query },
-      column: { label: `the key of ${p.asked()}`, numbers: keys[p.key] },
-      terms: [{ label: p.numbered, a, b, value: a * b }],
+      of: `the query of ${p.asks} × the key of ${p.asked}`,
+      terms: [{ a, b, value: a * b }],
     };
   },
   score(p) {
-    const { query, keys } = p.headAt(p.head);
-    const row = { label: `the query of ${p.asks}`, numbers: query };
-    const column = { label: `the key of ${p.asked()}`, numbers: keys[p.key] };
+    const query = p.asking("queries");
     return {
-      label: `the score of ${p.asks} for ${p.asked()} (${p.where})`,
-      ...{ row, column, terms: products(query, keys[p.key]) },
+      label: `the score of ${p.asks} for ${p.asked} (${p.where})`,
+      of: `the query of ${p.asks} × the key of ${p.asked}`,
+      terms: products(query, p.offered("keys")[p.key]),
       ...divided(Math.sqrt(query.length), `√${query.length}`),
     };
   },
-  share: shareOf,
+  share,
   taken(p) {
-    const { weights, values } = p.headAt(p.head);
-    const column = values.map((row) => row[p.cell]);
+    const column = p.offered("values").map((row) => row[p.cell]);
     return {
       label: `what ${p.asks} takes home, ${p.numbered} (${p.where})`,
-      row: { label: `shares of ${p.asks}`, numbers: weights },
-      column: { label: `${p.numbered} of each value`, numbers: column },
-      terms: products(weights, column, (s) => p.asked(s)),
+      of: `shares of ${p.asks} × ${p.numbered} of each value`,
+      terms: products(p.asking("weights"), column),
     };
   },
-  out(p) {
-    const label = `what is added to the row of ${p.asks}, ${p.numbered} (${p.where})`;
-    if (p.attention)
-      return { label, ...linear(attended(p), p.attention.output, p.cell, "the heads’ averages") };
-    return {
-      label,
-      ...linear(p.row("hidden"), p.feedForward.second, p.cell, "numbers in between"),
-    };
-  },
-  sum: (p) => ({
-    label: `the row of ${p.asks} after the ${SUBLAYERS[p.part]}, ${p.numbered} (${p.where})`,
-    row: { label: "what went in", numbers: p.row("x") },
-    column: { label: "what is added", numbers: p.row("out") },
-    joins: "+",
-    terms: summands(["went in", p.row("x")[p.cell]], ["added", p.row("out")[p.cell]]),
+  out: (p) => ({
+    label: `what is added to the row of ${p.asks}, ${p.numbered} (${p.where})`,
+    of: "numbers in between × weights",
+    ...linear(p.row("hidden"), p.tables.feedForward.second, p.cell),
   }),
+  sum(p) {
+    const part = p.part === "encoder" ? "self-attention" : "feed-forward network";
+    return {
+      label: `the row of ${p.asks} after the ${part}, ${p.numbered} (${p.where})`,
+      of: "what went in + what is added",
+      terms: summands(p.row("x")[p.cell], p.row("out")[p.cell]),
+    };
+  },
   hidden: (p) => ({
     label: `${p.numbered} in between, for ${p.asks} (${p.where})`,
-    ...linear(p.row("normed"), p.feedForward.first, p.cell, `the row of ${p.asks} after its norm`),
+    of: `the row of ${p.asks} after its norm × weights`,
+    ...linear(p.row("normed"), p.tables.feedForward.first, p.cell),
     after: (total) => Math.max(0, total),
     wrap: (equation, total) =>
       total < 0 ? `${equation} ≈ ${figure(total)}; max(0, ${figure(total)})` : equation,
   }),
-  memory(p) {
-    const { model, encoder, source } = p.trace;
-    const row = encoder.at(-1).feedForward.sum[p.query];
-    const word = quoted(source.words[p.query]);
+  memory({ trace: { model, encoder, source }, query, cell, numbered }) {
+    const word = quoted(source.words[query]);
     return {
-      label: `the memory’s row of ${word}, ${p.numbered}`,
-      ...normalised(row, model.encoderNorm, p.cell, `the row of ${word}`),
+      label: `the memory’s row of ${word}, ${numbered}`,
+      ...normalised(encoder.at(-1).feedForward.sum[query], model.encoderNorm, cell, word),
     };
   },
-  last: (p) => ({
-    label: `the last row of ${p.asks}, ${p.numbered}`,
-    ...normalised(
-      p.trace.rounds[p.query].layers.at(-1).feedForward.sum,
-      p.trace.model.decoderNorm,
-      p.cell,
-      `the row of ${p.asks}`,
-    ),
+  last(p) {
+    const row = p.trace.rounds[p.query].layers.at(-1).feedForward.sum;
+    return {
+      label: `the last row of ${p.asks}, ${p.numbered}`,
+      ...normalised(row, p.trace.model.decoderNorm, p.cell, p.asks),
+    };
+  },
+  logit(p) {
+    const word = quoted(told.french[p.id]);
+    return {
+      label: `the score of ${word} after ${p.asks}`,
+      of: `the last row of ${p.asks} × the column of ${word}`,
+      ...linear(p.trace.rounds[p.query].last, p.trace.model.output, p.id),
+    };
+  },
+  power: (p) => ({
+    label: `e to the score of ${quoted(told.french[p.id])} after ${p.asks}`,
+    ...exponentials([p.trace.rounds[p.query].logits[p.id]]),
   }),
-  logit: (p) => ({
-    label: `the score of ${quoted(told.french[p.id])} after ${p.asks}`,
-    ...linear(
-      p.trace.rounds[p.query].last,
-      p.trace.model.output,
-      p.id,
-      `the last row of ${p.asks}`,
-      `the column of ${quoted(told.french[p.id])}`,
-    ),
+  before: (p) => ({
+    label: `the probability of ${quoted(told.french[p.id])} after ${p.asks}, before training`,
+    terms: summands(untrained(p.trace)[p.query]),
+    wrap: () => "calculated in the same way, with random weights:",
   }),
-  power(p) {
-    const logit = p.trace.rounds[p.query].logits[p.id];
-    const power = `e^${figure(logit)}`;
-    return {
-      label: `e to the score of ${quoted(told.french[p.id])} after ${p.asks}`,
-      terms: [{ label: power, a: logit, b: null, value: Math.exp(logit) }],
-      wrap: () => power,
-    };
-  },
-  before(p) {
-    const probability = untrained(p.trace)[p.query];
-    const label = `the probability of ${quoted(told.french[p.id])} after ${p.asks}, before training`;
-    const terms = summands(["calculated like the other", probability]);
-    return { label, terms, wrap: () => "calculated in the same way, with random weights:" };
-  },
-  probability(p) {
-    const { logits } = p.trace.rounds[p.query];
-    const labels = told.french.map(quoted);
-    return {
-      label: `the probability of ${labels[p.id]} after ${p.asks}`,
-      ...softmaxed([...logits], labels, p.id, "the scores of all words"),
-    };
-  },
-  loss({ trace, before }) {
-    const { rounds } = trace;
-    const after = () => rounds.map(({ probabilities, written: { id } }) => probabilities[id]);
-    const surprise = (before ? untrained(trace) : after()).map((p, t) => ({
-      label: quoted(rounds[t].written.word),
-      a: p,
-      b: null,
-      value: -Math.log(p),
-    }));
-    return {
-      label: `the loss of this sentence${before ? ", before training" : ""}`,
-      row: { label: "probabilities", numbers: surprise.map(({ a }) => a) },
-      ...{ terms: surprise, exponential: (p) => `(−log ${shown(p, 4)})` },
-      ...divided(rounds.length, String(rounds.length)),
-    };
-  },
+  probability: (p) => ({
+    label: `the probability of ${quoted(told.french[p.id])} after ${p.asks}`,
+    of: "the scores of all words",
+    ...softmaxed(p.trace.rounds[p.query].logits, p.id),
+  }),
 };
 
 export function origin(trace, address) {
-  const kind = KINDS[address.of];
-  if (!kind)
-    throw new Error(`an address is of ${Object.keys(KINDS).join(", ")}; got ${address.of}`);
-  const made = kind(new Place(trace, address));
-  const { label, row = null, column = null, joins = "×" } = made;
-  const { bias = 0, after = (total) => total } = made;
-  const all = made.terms.toSorted((x, y) => Math.abs(y.value) - Math.abs(x.value));
-  const most = all.length === MOST + 1 ? all.length : MOST; // one alone is no rest
-  const terms = all.slice(0, most);
-  const others = all.slice(most).map((term) => term.value);
-  const rest = { count: others.length, sum: sum(others) };
-  const total = sum(terms.map((term) => term.value)) + rest.sum + bias;
-  const value = after(total);
-  const origin = { label, row, column, joins, terms, rest, bias, sum: total, value };
-  return { ...origin, text: made.text ?? written(origin, made) };
+  const kind = KINDS[address.of](new Place(trace, address));
+  const { label, of = "", bias = 0, after = (total) => total } = kind;
+  const few = kind.terms.length <= MOST + 1; // one alone is no rest
+  const bySize = kind.terms.toSorted((x, y) => Math.abs(y.value) - Math.abs(x.value));
+  const [terms, others] = few ? [kind.terms, []] : [bySize.slice(0, MOST), bySize.slice(MOST)];
+  const total = (some) => sum(some.map(({ value }) => value));
+  const rest = { count: others.length, sum: total(others) };
+  const inAll = total(terms) + rest.sum + bias;
+  const found = { label, of, terms, rest, bias, sum: inAll, value: after(inAll) };
+  return { ...found, text: written(found, kind) };
 }
 
 function written(
   { terms, rest, bias, sum, value },
   { exponential, wrap = (equation) => equation },
 ) {
-  const term = ({ a, b }) => {
-    if (exponential) return exponential(a);
-    return b === null ? factor(a) : `${factor(a)} × ${factor(b)}`;
-  };
-  const parts = terms.map(term);
-  if (rest.count) parts.push(`${factor(rest.sum)} (${rest.count} others)`);
-  if (bias) parts.push(`${factor(bias)} (bias)`);
-  return `${wrap(parts.join(" + "), sum)} ≈ ${figure(value)}`;
+  const added = (each, more = "") => [each < 0 ? "−" : "+", `${figure(Math.abs(each))}${more}`];
+  const parts = terms.map(({ a, b }) => {
+    if (exponential) return ["+", `exp(${figure(a)})`];
+    return b === null ? added(a) : ["+", `${factor(a)} × ${factor(b)}`];
+  });
+  if (rest.count) parts.push(added(rest.sum, ` from ${rest.count} others`));
+  if (bias) parts.push(added(bias, " bias"));
+  const [[sign, first], ...more] = parts;
+  const equation = [sign === "−" ? `−${first}` : first, ...more.flat()].join(" ");
+  return `${wrap(equation, sum)} ≈ ${figure(value)}`;
 }

@@ -3,7 +3,6 @@
 import { percent, shown } from "../elements.js";
 
 export const two = (value) => shown(value, 2);
-export const signed = (value) => (value < 0 ? `(${two(value)})` : two(value));
 
 export const ORDINALS = "first second third fourth fifth sixth seventh eighth".split(" ");
 
@@ -46,6 +45,8 @@ export function bend(x, y, u, v) {
 }
 export const straight = (points) =>
   `M${points.map((each) => Math.round(each * 10) / 10).join(" ")}`;
+
+const FINGER = 24; // px
 
 export class Scene {
   constructor(told, { S, measure }) {
@@ -95,11 +96,12 @@ export class Scene {
     this.text(`title ${s}`, s, this.left, this.S.y + (this.roomy ? 20 : 15));
   }
 
-  /** The middles of n rows between `top` and `bottom`, at most `most` apart. */
-  rows(n, { top = this.top, bottom = this.bottom, most = this.roomy ? 78 : 60 } = {}) {
-    const pitch = Math.min(most, (bottom - top) / n);
-    const first = (top + bottom - pitch * n) / 2;
-    return { pitch, top: first, y: Array.from({ length: n }, (_, i) => first + pitch * (i + 0.5)) };
+  /** The middles of n rows between `top` and `bottom`, at most `most` apart; `up` is that of their head. */
+  rows(n, { top = this.top, bottom = this.bottom, heading = 0, most = this.roomy ? 78 : 60 } = {}) {
+    const pitch = Math.min(most, (bottom - top - heading) / n);
+    const first = (top + heading + bottom - pitch * n) / 2;
+    const y = Array.from({ length: n }, (_, i) => first + pitch * (i + 0.5));
+    return { pitch, top: first, y, up: first - heading / 2 + 2 };
   }
 
   /** The size of the words in rows so far apart. */
@@ -115,11 +117,26 @@ export class Scene {
     this.text(k, s, x, y, { cls: on ? "word strong" : "word", lang, ...more });
   }
 
+  /** Words under each other that end at x; word `on` is followed. Named alike, they glide from step to step. */
+  words(words, x, y, { on, key = "word", ...more }) {
+    words.forEach((word, t) =>
+      this.word(`${key} ${t}`, word, x, y[t], { anchor: "end", on: t === on, ...more }),
+    );
+  }
+
   /** A row of numbers, around the height y; `asks` is what is shown when one of them is asked. */
-  strip(k, role, v, x, y, w, h, { asks, ...more } = {}) {
+  strip(k, role, v, x, y, w, h, { asks, row = 0, ...more } = {}) {
     this.add("strip", k, { cls: `strip ${role}`, v, x, y: y - h / 2, w, h, ...more });
     const [address, label, first] = asks ?? [];
-    if (asks) this.ask(k, { x, y: y - h / 2, w, h }, address, label, v.length, first);
+    const high = Math.max(h, Math.min(FINGER, row));
+    if (asks) this.ask(k, { x, y: y - high / 2, w, h: high }, address, label, v.length, first);
+  }
+
+  /** Around the memory's rows. */
+  frame(x, { top, pitch, y }, w, d = 0) {
+    const h = pitch * y.length - 2;
+    const place = { x: x - 6, y: top + 1, w: w + 12, h, r: 6 };
+    this.add("rect", "memory frame", { cls: "frame memory", ...place, d });
   }
 
   /** What can be asked where its number comes from; of `count` side by side, keys ask the `first`. */
@@ -127,13 +144,28 @@ export class Scene {
     this.add("press", `ask ${k}`, { ...place, cls: "ask", does: { address, count, first }, label });
   }
 
-  /** A number that can be asked: a text with its place. */
-  number(k, s, x, y, { anchor = "end", size = this.small, asks, ...more } = {}) {
-    this.text(k, s, x, y, { anchor, size, cls: "number", ...more });
+  /** A number that can be asked: a text with its place, for a finger as high as its row allows. */
+  number(
+    k,
+    s,
+    x,
+    y,
+    { anchor = "end", size = this.small, on = false, asks, row = 0, ...more } = {},
+  ) {
+    this.text(k, s, x, y, { anchor, size, cls: on ? "number strong" : "number", ...more });
     if (!asks) return;
-    const w = this.width(s, size, false) + 8;
-    const start = { end: x - w + 4, middle: x - w / 2, start: x - 4 }[anchor];
-    this.ask(k, { x: start, y: y - 0.75 * size, w, h: 1.5 * size }, ...asks);
+    const w = this.width(s, size, on || more.cls?.includes("strong")) + 10;
+    const h = Math.min(FINGER, row || 1.5 * size);
+    const start = { end: x - w + 5, middle: x - w / 2, start: x - 5 }[anchor];
+    this.ask(k, { x: start, y: y - h / 2, w, h }, ...asks);
+  }
+
+  /** A share of `room` as a bar, and behind it in figures. */
+  bar(k, w, s, x, y, { role, room, pitch, d = 0, ...more }) {
+    const h = Math.min(18, 0.5 * pitch);
+    const place = { x, y: y - h / 2, w: Math.max(1.5, room * w), h, r: 2 };
+    this.add("rect", `bar ${k}`, { cls: `fill ${role}`, layer: "cell", ...place, d });
+    this.number(`share ${k}`, s, x + place.w + 7, y, { anchor: "start", row: pitch, d, ...more });
   }
 
   /** Lets a press on a row of the picture have its word ask. */

@@ -1,6 +1,6 @@
 // What a scene and its caption are told: the trace, whom they follow, and what follows from that.
 
-import { entropy, order } from "../numbers.js";
+import { order } from "../numbers.js";
 import { Grammar } from "../translator/grammar.js";
 import words from "../translator/words.js";
 import { lookOf } from "./acts/decoder.js";
@@ -33,17 +33,12 @@ function crossesAt(trace, at, r) {
   return kinds.pop() === "noun" && kinds.every((kind) => kind === "adjective");
 }
 
-/** The round to be followed: where lines cross most clearly, or where there is most choice. */
-function roundOf(trace, at, strange) {
-  const { rounds } = trace;
-  const all = [...rounds.keys()];
-  const most = rounds.map((round) => Math.max(...lookOf(round)));
+/** The round to be followed: where lines cross most clearly, or else the first. */
+function roundOf(trace, at) {
+  const most = trace.rounds.map((round) => Math.max(...lookOf(round)));
   const clear = (r) => Math.min(most[r], most[r - 1]);
-  const rule = all.filter((r) => !strange && crossesAt(trace, at, r));
-  const crossing = rule.sort((a, b) => clear(b) - clear(a));
-  const doubt = (r) => entropy(Array.from(rounds[r].probabilities));
-  const open = all.filter((r) => !endsAt(trace, r)).sort((a, b) => doubt(b) - doubt(a));
-  return [...crossing, ...open, 0][0];
+  const crossing = [...most.keys()].filter((r) => crossesAt(trace, at, r));
+  return crossing.sort((a, b) => clear(b) - clear(a))[0] ?? 0;
 }
 
 /** All that is known of a sentence; `first` is whom each kind of step follows to begin with. */
@@ -56,12 +51,11 @@ export function factsOf(trace) {
   const sentence = trace.source.words.slice(0, -1);
   const known = words.examples.includes(sentence.join(" "));
   const strange = !known && !grammar.next(sentence).complete;
-  const rounds = roundOf(trace, pointed, strange);
+  const rounds = strange ? 0 : roundOf(trace, pointed);
   return {
     ...{ trace, look, alive, pointed, width, head: HEAD, entries: words.english },
     ...{ words: trace.source.words, ids: trace.source.ids, name: (id) => words.french[id] },
     inner: feedForward.hidden[0].length,
-    heads: attention.heads.length,
     strange, // it has met no sentence with these words together in this way
     known, // the translation is right, and the sentence is none of those that it learned from
     before: untrained(trace),

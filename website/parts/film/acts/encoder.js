@@ -3,207 +3,106 @@
 import { meanLook } from "../moves.js";
 import { bend, span, strengths } from "../scene.js";
 
-const firstAlive = (row) =>
-  Math.max(
-    0,
-    row.findIndex((value) => value > 0),
-  );
-
 export function alone(scene) {
   const { told, roomy } = scene;
   const { words, asks, trace, alive } = told;
   const { x: ins, hidden, out, sum } = trace.encoder[0].feedForward;
-  const n = words.length;
-  const heading = roomy ? 20 : 16;
-  const below = Math.min(n * (roomy ? 30 : 24), 0.5 * (scene.bottom - scene.top));
-  const lines = [
-    ["in", "memory", ins, "in", `${ins[0].length} numbers`],
-    [
-      "middle",
-      "plain",
-      hidden,
-      "middle",
-      `${hidden[0].length}, of which ${alive[asks]} above zero`,
-    ],
-    ["out", "value", out, "out", `${out[0].length}, to be added`],
-    ["sum", "memory", sum, "in + out", "the row that goes on"],
-  ];
-  const top = scene.rows(lines.length, {
-    bottom: scene.bottom - below - heading - (roomy ? 10 : 4),
-    most: roomy ? 64 : 52,
-  });
-  const label = Math.max(
-    ...lines.map(([, , , name]) => scene.width(name, roomy ? 15 : 13)),
-    scene.label(words, scene.sizeIn(below / n)),
-  );
-  const x = scene.left + label + (roomy ? 16 : 9);
-  const w = scene.right - x;
-  const most = span([...ins, ...sum]);
+  const word = words[asks];
   const inner = span(hidden);
-  const live = (row) =>
-    Array.from(row, (value) => (value > 0 ? Math.min(1, 0.25 + (0.75 * value) / inner) : 0.05));
-  const h = Math.min(26, 0.5 * top.pitch);
-  const small = Math.min(scene.small, 0.36 * top.pitch);
-  lines.forEach(([k, role, rows, name, what], i) => {
-    const y = top.y[i];
-    const wide = k === "middle" ? w : w / 2;
-    const start = x + (w - wide) / 2;
-    const row =
-      k === "middle" ? live(rows[asks]) : strengths(rows[asks], k === "out" ? span(out) : most);
-    const address = {
-      of: { in: "sum", middle: "hidden" }[k] ?? k,
-      part: k === "in" ? "encoder" : "encoder-feed",
-      layer: 0,
-      query: asks,
-    };
-    scene.text(`name ${k}`, name, x - (roomy ? 16 : 9), y, {
-      anchor: "end",
-      cls: "strong",
-      size: roomy ? 15 : 13,
-    });
-    scene.strip(k, role, row, start, y, wide, h, {
-      d: 0.2 * i,
-      asks: [
-        address,
-        `${words[asks]}: ${name}, ${what}`,
-        k === "middle" ? firstAlive(rows[asks]) : 0,
-      ],
-    });
-    scene.text(`what ${k}`, what, start, y + h / 2 + small * 0.75, { size: small, d: 0.2 * i });
-  });
-  const all = scene.rows(n, { top: scene.bottom - below, most: below / n });
-  const size = Math.min(scene.sizeIn(all.pitch), roomy ? 15 : 13);
-  const figures = scene.width("000", scene.small) + 8;
-  scene.text(
-    "h all",
-    roomy ? "the middle of every word, and how many are above zero" : "the middle of every word",
-    x,
-    scene.bottom - below - heading / 2,
-  );
-  scene.chooses(all.y, all.pitch);
-  words.forEach((word, t) => {
-    const on = t === asks;
-    scene.word(`word ${t}`, word, x - (roomy ? 16 : 9), all.y[t], { anchor: "end", size, on });
-    scene.strip(
-      `hidden ${t}`,
+  const live = (value) => (value > 0 ? Math.min(1, 0.25 + (0.75 * value) / inner) : 0.05);
+  const most = span([...ins, ...sum]);
+  const middle = hidden[asks];
+  const lines = [
+    ["sum", "memory", strengths(ins[asks], most), word, `${ins[0].length} numbers`, "encoder"],
+    [
+      "hidden",
       "plain",
-      live(hidden[t]),
-      x,
-      all.y[t],
-      w - figures,
-      0.6 * all.pitch,
-      {
-        ...{ d: 0.5 + 0.04 * t },
-        asks: [
-          { of: "hidden", part: "encoder-feed", layer: 0, query: t },
-          `${word}: ${alive[t]} of ${hidden[t].length} above zero`,
-          firstAlive(hidden[t]),
-        ],
-      },
-    );
-    scene.text(`alive ${t}`, String(alive[t]), scene.right, all.y[t], {
-      anchor: "end",
-      cls: on ? "number strong" : "number",
-      d: 0.5,
+      Array.from(middle, live),
+      "middle",
+      `${middle.length}, of which ${alive[asks]} above zero`,
+    ],
+    ["out", "value", strengths(out[asks], span(out)), "out", `${out[0].length}, to be added`],
+    ["sum", "memory", strengths(sum[asks], most), `${word} + out`, "the row that goes on"],
+  ];
+  const { y, pitch } = scene.rows(lines.length, { most: roomy ? 110 : 84 });
+  const size = roomy ? 15 : 13;
+  const gap = roomy ? 16 : 9;
+  const x = scene.left + Math.max(...lines.map(([, , , name]) => scene.width(name, size))) + gap;
+  const cell = (scene.right - x) / middle.length;
+  const h = Math.min(36, 0.45 * pitch);
+  lines.forEach(([of, role, row, name, what, part = "encoder-feed"], i) => {
+    const w = cell * row.length;
+    const start = x + (scene.right - x - w) / 2;
+    const more = { cls: "word strong", anchor: "end", size };
+    scene.text(i ? `name ${i}` : `word ${asks}`, name, x - gap, y[i], more);
+    const first = of === "hidden" && alive[asks] ? middle.findIndex((value) => value > 0) : 0;
+    const address = { of, part, layer: 0, query: asks };
+    scene.strip(`alone ${i}`, role, row, start, y[i], w, h, {
+      ...{ d: 0.2 * i, asks: [address, `${word}: ${name}, ${what}`, first] },
     });
+    scene.text(`what ${i}`, what, start, y[i] + h / 2 + 0.8 * scene.small, { d: 0.2 * i });
   });
-  scene.title(
-    `“${words[asks]}” in the feed-forward network, first layer`,
-    `“${words[asks]}” by itself`,
-  );
+  scene.title(`“${word}” in the feed-forward network, first layer`, `“${word}” by itself`);
 }
 
 export function memory(scene) {
   const { told, roomy } = scene;
   const { words, asks, trace } = told;
+  const [one] = trace.encoder;
   const heading = roomy ? 24 : 18;
-  const { y, pitch } = scene.rows(words.length, {
-    top: scene.top + heading,
-    most: roomy ? 78 : 64,
-  });
+  const rows = scene.rows(words.length, { heading, most: roomy ? 78 : 64 });
+  const { y, pitch, up } = rows;
   const size = scene.sizeIn(pitch);
-  const label = scene.label(words, size);
-  const x = scene.left + label + (roomy ? 14 : 8);
+  const label = scene.left + scene.label(words, size);
   const gap = roomy ? 92 : 40;
+  const x = label + (roomy ? 14 : 8);
   const w = (scene.right - 8 - x - 2 * gap) / 3;
   const h = Math.min(0.5 * pitch, 30);
+  const names = roomy
+    ? ["what goes in", "after the first layer", "the memory"]
+    : ["goes in", "first layer", "memory"];
   const columns = [
-    [
-      "in",
-      roomy ? "what goes in" : "goes in",
-      trace.encoder[0].attention.x,
-      { of: "input", part: "source" },
-    ],
-    [
-      "one",
-      roomy ? "after the first layer" : "first layer",
-      trace.encoder[0].feedForward.sum,
-      { of: "sum", part: "encoder-feed", layer: 0 },
-    ],
-    ["two", roomy ? "the memory" : "memory", trace.memory, { of: "memory" }],
+    ["row", one.attention.x, { of: "input", part: "source" }],
+    ["one", one.feedForward.sum, { of: "sum", part: "encoder-feed", layer: 0 }],
+    ["memory", trace.memory, { of: "memory" }],
   ];
   scene.chooses(y, pitch);
-  const from = reached(trace, asks);
-  columns.forEach(([k, name, rows, address], c) => {
+  columns.forEach(([k, all, address], c) => {
     const start = x + c * (w + gap);
-    const most = span(rows);
-    scene.text(`h ${k}`, name, start + w / 2, y[0] - pitch / 2 - heading / 2 + 2, {
-      anchor: "middle",
-      cls: c === 2 ? "strong" : "quiet",
-      size: scene.fit([name], w + gap - 8, scene.small),
-      d: 0.25 * c,
+    const most = span(all);
+    const head = { anchor: "middle", size: scene.fit([names[c]], w + gap - 8, scene.small) };
+    scene.text(`h ${k}`, names[c], start + w / 2, up, {
+      ...{ ...head, cls: k === "memory" ? "strong" : "quiet", d: 0.25 * c },
     });
-    words.forEach((word, t) => {
-      const used = c === 2 ? (t === asks ? 1 : 0) : from[c][t];
-      scene.strip(`${k} ${t}`, "memory", strengths(rows[t], most), start, y[t], w, h, {
-        ...{ o: 0.35 + 0.65 * Math.min(1, 2 * used), d: 0.25 * c + 0.04 * t },
-        asks: [{ ...address, query: t }, `${word}: ${name}`],
-      });
-      if (c === 0) return;
-      meanLook(trace.encoder[c - 1].attention, t).forEach((share, s) => {
-        const weight = c === 2 ? (t === asks ? share : 0) : share * from[1][t];
-        scene.add("path", `look ${c} ${t} ${s}`, {
-          ...{
-            cls: `curve query${weight > 0.05 ? " on" : ""}`,
-            p: bend(start - gap + 4, y[s], start - 4, y[t]),
-          },
-          ...{
-            b: 0.6 + (roomy ? 12 : 7) * weight,
-            o: weight > 0 ? 0.2 + 0.7 * weight : 0.07,
-            d: 0.3 * c,
-          },
-        });
-      });
+    words.forEach((word, query) => {
+      const asked = [{ ...address, query }, `${word}: ${names[c]}`];
+      const more = { d: 0.25 * c + 0.04 * query, asks: asked, row: pitch };
+      scene.strip(
+        `${k} ${query}`,
+        "memory",
+        strengths(all[query], most),
+        start,
+        y[query],
+        w,
+        h,
+        more,
+      );
     });
-    if (c === 2)
-      scene.add("rect", "memory frame", {
-        cls: "frame memory",
-        x: start - 6,
-        y: y[0] - pitch / 2 + 1,
-        w: w + 12,
-        h: pitch * words.length - 2,
-        r: 6,
-        d: 0.6,
-      });
   });
-  words.forEach((word, t) =>
-    scene.word(`word ${t}`, word, scene.left + label, y[t], {
-      anchor: "end",
-      size,
-      on: t === asks,
-    }),
-  );
+  const lines = (layer, t, strong) =>
+    meanLook(trace.encoder[layer].attention, t).forEach((share, s) => {
+      const start = x + layer * (w + gap) + w + 4;
+      scene.add("path", `look ${layer} ${t} ${s}`, {
+        cls: "curve query",
+        p: bend(start, y[s], start + gap - 8, y[t]),
+        b: 0.6 + (roomy ? 12 : 7) * share,
+        o: strong ? 0.2 + 0.7 * share : 0.04 + 0.2 * share,
+        d: 0.3 * (layer + 1),
+      });
+    });
+  words.forEach((_, t) => lines(0, t, t === asks));
+  lines(1, asks, true);
+  scene.frame(x + 2 * (w + gap), rows, w, 0.6);
+  scene.words(words, label, y, { on: asks, size });
   scene.title("lines: the mean of a layer’s four heads");
-}
-
-/** How much of each row, before the first layer and after it, the looks of `asks` lead back to. */
-function reached(trace, asks) {
-  const one = meanLook(trace.encoder[1].attention, asks);
-  const none = one.map(() => 0);
-  const before = one.reduce((all, share, t) => {
-    const looks = meanLook(trace.encoder[0].attention, t);
-    return all.map((sum, s) => sum + share * looks[s]);
-  }, none);
-  const own = (all) => all.map((share, t) => (t === asks ? 1 : share)); // its own row goes on, too
-  return [own(before), own(one)];
 }
