@@ -307,8 +307,8 @@ WITHIN: dict[str, tuple[str, ...]] = {
     "input": ("source", "target"),
     **dict.fromkeys(("query", "key", "value", "product", "score", "share", "taken"), ENCODER),
     "mean share": ("encoder", "self", "cross"),
-    "sum": ("encoder", "encoder-feed"),
-    **dict.fromkeys(("hidden", "out"), ("encoder-feed",)),
+    **dict.fromkeys(("sum", "out"), ("encoder", "encoder-feed")),
+    "hidden": ("encoder-feed",),
     **dict.fromkeys(("memory", "last", "logit", "power", "probability", "before"), ("",)),
 }
 

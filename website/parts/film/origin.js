@@ -226,11 +226,17 @@ const KINDS = {
       terms: products(p.asking("weights"), column),
     };
   },
-  out: (p) => ({
-    label: `what is added to the row of ${p.asks}, ${p.numbered} (${p.where})`,
-    of: "numbers in between × weights",
-    ...linear(p.row("hidden"), p.tables.feedForward.second, p.cell),
-  }),
+  out(p) {
+    const label = `what is added to the row of ${p.asks}, ${p.numbered} (${p.where})`;
+    const { feedForward, attention } = p.tables;
+    if (p.part === "encoder-feed") {
+      const made = linear(p.row("hidden"), feedForward.second, p.cell);
+      return { label, of: "numbers in between × weights", ...made };
+    }
+    const taken = p.record.heads.flatMap((head) => [...head.taken[p.query]]);
+    const made = linear(taken, attention.output, p.cell);
+    return { label, of: "what all heads take home × weights", ...made };
+  },
   sum(p) {
     const part = p.part === "encoder" ? "self-attention" : "feed-forward network";
     return {

@@ -123,10 +123,10 @@ export const STEPS = [
     who: "words",
     label: "Follow",
     says: ({ width, inner, alive, asks, words }) => say`
-      What the heads bring is added to the row: that’s the move. But an average only mixes. So each row
-      goes alone through a small network. Its ${width} numbers make ${inner}, those below zero become zero
-      (for ${en(words[asks])} ${alive[asks] ? counted(alive[asks]) : "none"} stay${alive[asks] === 1 ? "s" : ""}), and
-      from these come ${width} that are added, too.`,
+      What the heads bring is added to the row, and so it has moved. But an average only mixes. So each
+      row then goes alone through a small network: its ${width} numbers make ${inner}, those below zero
+      become zero (for ${en(words[asks])} ${alive[asks] ? counted(alive[asks]) : "none"}
+      stay${alive[asks] === 1 ? "s" : ""}), and ${width} made of these are added, too.`,
     seen: ({ words, alive, inner }) =>
       `How many of ${inner} numbers stay above zero: ${words.map((word, t) => `“${word}” ${alive[t]}`).join(", ")}`,
   },

@@ -6,43 +6,48 @@ import { bend, span, strengths } from "../scene.js";
 export function alone(scene) {
   const { told, roomy } = scene;
   const { words, asks, trace, alive } = told;
-  const { x: ins, hidden, out, sum } = trace.encoder[0].feedForward;
+  const [{ attention, feedForward }] = trace.encoder;
   const word = words[asks];
-  const inner = span(hidden);
+  const middle = feedForward.hidden[asks];
+  const inner = span(feedForward.hidden);
   const live = (value) => (value > 0 ? Math.min(1, 0.25 + (0.75 * value) / inner) : 0.05);
-  const most = span([...ins, ...sum]);
-  const middle = hidden[asks];
+  const most = span([...attention.x, ...feedForward.sum]);
+  const n = attention.x[0].length;
+  const row = (all) => strengths(all[asks], most);
+  const added = (all) => strengths(all[asks], span(all));
   const lines = [
-    ["sum", "memory", strengths(ins[asks], most), word, `${ins[0].length} numbers`, "encoder"],
+    ["input", "memory", row(attention.x), word, `its ${n} numbers that went in`, "source"],
+    ["out", "value", added(attention.out), "+", "what the heads bring", "encoder"],
+    ["sum", "memory", row(attention.sum), "=", "it has moved", "encoder"],
     [
       "hidden",
       "plain",
       Array.from(middle, live),
-      "middle",
-      `${middle.length}, of which ${alive[asks]} above zero`,
+      "→",
+      `${middle.length}, ${alive[asks]} above zero`,
     ],
-    ["out", "value", strengths(out[asks], span(out)), "out", `${out[0].length}, to be added`],
-    ["sum", "memory", strengths(sum[asks], most), `${word} + out`, "the row that goes on"],
+    ["out", "value", added(feedForward.out), "+", `${n} numbers made of these`],
+    ["sum", "memory", row(feedForward.sum), "=", "the row that goes on"],
   ];
   const { y, pitch } = scene.rows(lines.length, { most: roomy ? 110 : 84 });
   const size = roomy ? 15 : 13;
   const gap = roomy ? 16 : 9;
-  const x = scene.left + Math.max(...lines.map(([, , , name]) => scene.width(name, size))) + gap;
+  const x = scene.left + scene.width(word, size) + gap;
   const cell = (scene.right - x) / middle.length;
-  const h = Math.min(36, 0.45 * pitch);
-  lines.forEach(([of, role, row, name, what, part = "encoder-feed"], i) => {
-    const w = cell * row.length;
+  const h = Math.min(34, 0.42 * pitch);
+  lines.forEach(([of, role, cells, name, what, part = "encoder-feed"], i) => {
+    const w = cell * cells.length;
     const start = x + (scene.right - x - w) / 2;
     const more = { cls: "word strong", anchor: "end", size };
     scene.text(i ? `name ${i}` : `word ${asks}`, name, x - gap, y[i], more);
     const first = of === "hidden" && alive[asks] ? middle.findIndex((value) => value > 0) : 0;
     const address = { of, part, layer: 0, query: asks };
-    scene.strip(`alone ${i}`, role, row, start, y[i], w, h, {
-      ...{ d: 0.2 * i, asks: [address, `${word}: ${name}, ${what}`, first] },
+    scene.strip(`alone ${i}`, role, cells, start, y[i], w, h, {
+      ...{ d: 0.2 * i, asks: [address, `${word}: ${what}`, first] },
     });
     scene.text(`what ${i}`, what, start, y[i] + h / 2 + 0.8 * scene.small, { d: 0.2 * i });
   });
-  scene.title(`“${word}” in the feed-forward network, first layer`, `“${word}” by itself`);
+  scene.title(`what is added to “${word}” in the first layer`, `“${word}” by itself`);
 }
 
 export function memory(scene) {
