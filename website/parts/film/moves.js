@@ -7,7 +7,7 @@ import plane from "./plane.js";
 import { watch } from "./watch.js";
 
 export const ARTICLES = ["le", "la", "les"];
-export const VIEW = { left: -14, right: 16, low: -6.5, high: 13 }; // of the plane, around its middle
+export const VIEW = { left: -14, right: 16, low: -7.4, high: 12.8 }; // of the plane, around its middle
 const NODES = { x: 16, y: 11 }; // in so many columns and rows the decoder is asked
 const UNASKED = "cats"; // in the other nouns' sentences the borders lie a little elsewhere
 const END = 4; // the last of a word's five places
