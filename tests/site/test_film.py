@@ -558,34 +558,43 @@ def test_what_it_says_is_so_for_every_sentence(tellings):
             if here := found("number", r"(\S+) is number (\d+) of (\d+) in"):
                 ids = trace["source"]["ids"]
                 assert (here[1], int(here[2]), here[3]) == (words[asks], ids[asks], "210")
-            if here := found(
-                "head",
-                r"drawn, (\S+) looks most at (\S+) \(([^)]*)\)\. Of the other three heads, (.*)\.",
-            ):
+            head = (
+                r"drawn, (\S+) looks most at (\S+) \(([^;]*); the mean of all four is ([^)]*)\)\."
+            )
+            if here := found("head", head):
                 named = [*words[:asks], "itself", *words[asks + 1 :]]
                 looks = [head["weights"][asks] for head in first["attention"]["heads"]]
                 whom = looks[3].index(max(looks[3]))
                 assert (here[1], here[2]) == (words[asks], named[whom])
                 is_so(here[3], looks[3][whom])
-                assert told_counts(here[4]) == counts(looks[:3], named)
+                is_so(here[4], sum(look[whom] for look in looks) / 4)
             if here := found("average", r"drawn: (.*) most\."):
                 [*_, fourth] = first["attention"]["heads"]
                 s = fourth["weights"][asks].index(max(fourth["weights"][asks]))
                 assert here[1] == ("its own" if s == asks else f"that of {words[s]}")
-            if here := found("memory", r"heads, (\S+) looks .* (\S+) in the first .* (\S+) in the"):
+            memory = (
+                r"heads, (\S+) looks most at (\S+) in (?:both|the first, at (\S+) in the second)\."
+            )
+            if here := found("memory", memory):
                 layers = [looked(layer["attention"]["heads"], asks)[0] for layer in layers_read]
                 assert here[1] == words[asks]
-                assert [here[2], here[3]] == ["itself" if s == asks else words[s] for s in layers]
+                whom = ["itself" if s == asks else words[s] for s in layers]
+                assert whom == [here[2], here[3] or here[2]]
             if here := found("hidden", r"\(for (\S+) (\S+) stays?\)"):
                 above = sum(x > 0 for x in first["feedForward"]["hidden"][asks])
                 many = COUNTED[above] if above <= 12 else str(above)
                 assert (here[1], here[2]) == (words[asks], many if above else "none")
-            if here := found("first round", r"In the second layer (.*)\. What they hand over"):
+            across = r"In the second layer (.*?)\.(?: It has asked (\S+)\.)? What they hand over"
+            if here := found("first round", across):
                 heads = rounds[0]["layers"][1]["cross"]["heads"]
                 assert told_counts(here[1]) == counts([head["weights"] for head in heads], words)
+                s, _ = looked(heads)
+                asked, _ = looked(layers_read[1]["attention"]["heads"], s)
+                has_asked = words[s] == "the" and asked != s
+                assert here[2] == (words[asked] if has_asked else None)
             if here := found("first word", r"^(\S+) goes back in"):
                 assert here[1] == rounds[0]["written"]["word"]
-            if here := found("loss", r"surprise the model: (\S+) before training, (.+) after it\."):
+            if here := found("loss", r"guess, (\S+) before training, (.+) after it\."):
                 before = -sum(map(math.log, film["before"])) / len(film["before"])
                 is_so(here[1], before)
                 is_so(here[2], trace["loss"])
@@ -636,9 +645,9 @@ def test_each_round_says_where_its_line_goes(tellings):
             assert f". {written} is written." in says
             before = across[at - 1][0] if at else 0
             goes_back = s < before and written != "<eos>"
-            assert ("where the last line starts" in says or "rule" in says) == goes_back
-            seen["rule" if "rule" in says else "back" if goes_back else "on"] += 1
-            if "rule" in says:
+            assert ("where the last line starts" in says or "lines cross" in says) == goes_back
+            seen["rule" if "lines cross" in says else "back" if goes_back else "on"] += 1
+            if "lines cross" in says:
                 assert f"which comes before {words[before]} in English" in says
                 assert written in BEHIND.get(words[s], ()), says
                 assert words[before] in NOUN_FORMS
@@ -700,13 +709,15 @@ const nouns = moves.nouns.map((noun) => {
   return {
     noun, ...kept(whole), looks: whole.looks, arrows: whole.arrows, value: whole.value,
     color: moves.field(whole.end[0]),
-    cuts: [both, [both[0]], [both[1]]].map((cuts) => kept(moves.of(Moves.sentence(noun), cuts))),
-    all: moves.all([both[1]]).map(({ article }) => article),
-    cutColor: moves.field(moves.of(Moves.sentence(noun), both).end[0]),
+    cuts: [both, [both[0]], [both[1]]].map((cuts) => {
+      const { field, now } = moves.told(noun, cuts);
+      return { ...kept(now), color: field(now.end[0]), looks: now.looks };
+    }),
+    all: moves.all([both[1]]).map(({ article, right }) => [article, right]),
     says: [both, [both[1]], [`0 ${place + 1}`], []].map(said),
   };
 });
-const unasked = moves.of(Moves.sentence("cats"), ["0 2", "1 2"]).trace;
+const unasked = moves.of(Moves.sentence("horses"), ["0 2", "1 2"]).trace;
 const { twice } = moves;
 const second = { ...kept(twice), looks: twice.looks, arrows: pulls(twice.trace, 1, 3) };
 const fields = spots.map((spot) => moves.field(spot));
@@ -782,6 +793,9 @@ def test_every_nouns_way_is_what_pytorch_computes(moved, model, axes):
             without = in_pytorch(model, sentence, cut_looks(film["words"], layers))
             close(cut["ways"], ways_of(without, axes), noun)
             assert cut["text"] == without["text"]
+            for layer, look in enumerate(cut["looks"]):
+                heads = without["encoder"][layer]["attention"]["heads"]
+                close(look, sum(h["weights"][0] for h in heads) / 4, noun)
     found = in_pytorch(model, " ".join(moved["twice"]["words"][:-1]), [])
     close(moved["twice"]["ways"], ways_of(found, axes), "twice")
     close(moved["twice"]["arrows"], arrows_of(model, found, 1, 3, axes).T, "twice")
@@ -791,7 +805,7 @@ def test_every_nouns_way_is_what_pytorch_computes(moved, model, axes):
 def test_the_colours_are_what_the_decoder_would_write(moved, model, axes):
     """At spots all over the plane, where none of the nodes lies, too."""
     english, french = grammar_vocabularies()
-    source = torch.tensor([[*english.encode(["the", "black", "cats", "sleep"]), EOS_ID]])
+    source = torch.tensor([[*english.encode(["the", "black", "horses", "sleep"]), EOS_ID]])
     deaf = with_cuts(model, cut_looks(None, (0, 1)))
     ids = french.encode(list(ARTICLES))
     with torch.inference_mode(), record_attention(deaf):
@@ -806,7 +820,8 @@ def test_the_colours_are_what_the_decoder_would_write(moved, model, axes):
             logits = deaf.decode(torch.tensor([[BOS_ID]]), memory)[0, 0]
             assert ours[:3] == pytest.approx(logits[ids].tolist(), abs=1e-3)
             logits[[PAD_ID]] = -math.inf
-            assert color == french.words([int(logits.argmax())])[0]
+            best = french.words([int(logits.argmax())])[0]
+            assert color == (best if best in ARTICLES else None)
 
 
 def test_each_noun_sends_the_to_its_articles_colour_and_the_cut_to_one(moved):
@@ -816,7 +831,8 @@ def test_each_noun_sends_the_to_its_articles_colour_and_the_cut_to_one(moved):
         is_many = film["noun"] == noun.english[1]
         right = "les" if is_many else "la" if noun.feminine else "le"
         assert (film["article"], film["color"]) == (right, right)
-        assert (film["cuts"][0]["article"], film["cutColor"]) == ("les", "les")
+        assert film["cuts"][0]["article"] == "les"
+        assert all(cut["color"] == cut["article"] for cut in film["cuts"])
         assert film["cuts"][1]["article"] == right  # the second look alone is enough, as "?" says
     ends = torch.tensor([film["cuts"][0]["ways"][-1][0] for film in moved["nouns"]])
     whole = torch.tensor([film["ways"][-1][0] for film in moved["nouns"]])
@@ -832,14 +848,15 @@ def test_what_the_first_act_says_is_so_for_every_noun(moved):
             for step in said:
                 assert len(step["says"]) <= 265, (len(step["says"]), step["says"])
                 assert not re.search("undefined|NaN|null|object", step["says"] + step["seen"])
-            here = re.search(r"(\S+) gets most, (\d+)", text["So it asks"])
+            here = re.search(r"average (\S+) gets most, (\d+)", text["So it asks"])
             most = looks[0].index(max(looks[0]))
             assert here
             assert (here[1], int(here[2])) == (words[most], round(100 * max(looks[0])))
-            assert (most == 2) or "a verb, too" in text["So it asks"]
+            assert (most == 2) or f"and {noun} {round(100 * looks[0][2])}" in text["So it asks"]
             seen[f"most {'verb' if most == 3 else 'noun' if most == 2 else words[most]}"] += 1
-            assert f"gives {noun} {round(100 * looks[1][2])}" in text["Then it asks once more"]
-            assert text["Then it asks once more"].endswith(f"{film['article']}: {film['text']}.")
+            assert f"{noun} gets {round(100 * looks[1][2])}" in text["Then it asks once more"]
+            assert film["ways"][2][0][1] > film["ways"][1][0][1] + 1, "the network moves it up"
+            assert f"{film['article']}: {film['text']}." in text["Then it asks once more"]
             x, y = (v - u for u, v in zip(film["ways"][0][0], film["ways"][1][0], strict=True))
             goes = text["The answers move it"].rpartition("moves: ")[2]
             across = f"{abs(x):.1f} to the {'right' if x > 0 else 'left'}"
@@ -848,11 +865,14 @@ def test_what_the_first_act_says_is_so_for_every_noun(moved):
         both, second, other, none = (said[-1]["says"] for said in film["says"])
         assert f"not look at {noun} at all" in both
         assert f"writes {film['cuts'][0]['text']}. It says les before all 14 nouns" in both
-        assert "right for 7, by luck" in both
+        assert "right for 7 (dots" in both
         assert f"not look at {noun} in its second look" in second
         wanted = [f["article"] for f in moved["nouns"]]
-        right = sum(a == b for a, b in zip(film["all"], wanted, strict=True))
-        assert f"Before {right} of 14 nouns (dots) the article is right" in second
+        assert [right for _, right in film["all"]] == [
+            article == own for (article, _), own in zip(film["all"], wanted, strict=True)
+        ]
+        right = sum(right for _, right in film["all"])
+        assert f"Its article is right before {right} of 14 nouns" in second
         assert f"not look at {words[3]} in its first look" in other
         assert "may look at all words again" in none
     assert seen["most noun"] > 5

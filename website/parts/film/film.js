@@ -22,8 +22,8 @@ const canvas = document.createElement("canvas").getContext("2d");
 /** What is not drawn, so that nobody takes the film for the whole; and how to use it. */
 const ABOUT = [
   "Every number is calculated in this page by a translator of chapter 9. It has two layers in the encoder and two in the decoder, with four heads each, counted from one here and from 0 in chapter 12. It learned from 26,000 sentences, and from none of those that are offered first.",
-  "It is one of ten that were trained alike, and we chose it by its result: in this one the row of “the” alone decides the article. In all ten that row moves to its noun’s side, but in the others the decoder also asks the noun itself, more or less often. Section 12.6 has the table.",
-  "The plane shows two of 64 directions: feminine less masculine, and several less one, made from every second noun and tested on the others. For the colours, a “the” that may not ask its noun (in “the black cats sleep”) is moved from spot to spot, nothing else is changed, and the decoder says what it would write. In other sentences the borders lie a little elsewhere. Before each of the 14 nouns “the” ends in the right colour.",
+  "It is one of ten that were trained alike (the translators on other pages are the first of them), and we chose it by its result: in this one the row of “the” alone decides the article. In all ten that row moves to its noun’s side, but in the others the decoder also asks the noun itself, more or less often. Section 12.6 has the table.",
+  "The plane shows two of 64 directions: feminine less masculine, and several less one, made from every second noun and tested on the others. For the colours, a “the” that may not ask its noun (in “the black horses sleep”) is moved from spot to spot, nothing else is changed, and the decoder says what it would write (none: another word). In other sentences the borders lie a little elsewhere, and step 8 draws them anew for what was taken away. Before each of the 14 nouns “the” ends in the right colour.",
   "An arrow is what all four heads bring together: each value times its share, after the table that mixes them. For these sentences the second look alone would be enough: try it in step 8.",
   "Before each part the rows are brought to a common size (the norm), and what a part finds is added to what went in (chapter 7).",
   "In each round the decoder runs through all parts of both layers. The film stops at one here, at another there. A large share says where the model looks, and not what it finds there (chapter 12).",
@@ -131,6 +131,7 @@ class Film {
   }
 
   #listen() {
+    window.addEventListener("hashchange", () => location.hash.match(/^#film\b/) && this.#comes());
     this.section.addEventListener("keydown", (event) => this.#press(event));
     this.svg.addEventListener("click", (event) => this.#point(event));
     let down;
@@ -275,8 +276,10 @@ class Film {
     this.#read(FIRST);
     if (asked && !refusal(words)) this.#read(words);
     this.go(step - 1);
-    if (location.hash.startsWith("#film")) this.host.scrollIntoView();
     this.hasCome = true;
+    if (!location.hash.startsWith("#film")) return;
+    this.host.scrollIntoView();
+    this.section.focus({ preventScroll: true });
   }
 
   go(step) {
@@ -301,21 +304,26 @@ class Film {
     this.title.textContent = first ? "Why a word asks" : "How each number is calculated";
     this.opener.hidden = first;
     const { name } = step;
-    const count = `${this.step + 1} / ${STEPS.length}`;
+    const [n, of] = first
+      ? [this.step + 1, WHY.length]
+      : [this.step + 1 - WHY.length, STEPS.length - WHY.length];
     const last = this.step === STEPS.length - 1;
     this.name.textContent = name;
     this.says.replaceChildren(...step.says(told).map(written));
     this.heard.textContent = ` ${step.seen(told)}.`;
-    this.count.textContent = count;
+    this.count.textContent = `${n} / ${of}`;
     this.scrubber.value = this.step + 1;
-    this.scrubber.setAttribute("aria-valuetext", `${this.step + 1} of ${STEPS.length}: ${name}`);
+    this.scrubber.setAttribute(
+      "aria-valuetext",
+      `${this.title.textContent}, ${n} of ${of}: ${name}`,
+    );
     this.scrubber.style.setProperty("--at", this.step / (STEPS.length - 1));
     this.back.disabled = this.step === 0;
-    this.next.replaceChildren(
-      make("span", { class: "long" }, last ? "Again " : "Next "),
-      last ? "↺" : "→",
-    );
-    this.next.setAttribute("aria-label", last ? "Again, from the first step" : "Next");
+    const turn = this.step === WHY.length - 1;
+    const go = last ? "Again " : turn ? "The numbers " : "Next ";
+    this.next.replaceChildren(make("span", { class: "long" }, go), last ? "↺" : "→");
+    const to = turn ? "Next: how each number is calculated" : "Next";
+    this.next.setAttribute("aria-label", last ? "Again, from the first step" : to);
     const options =
       {
         words: told.words.map((word, t) => `${word}${nth(told.words, t)}`),
@@ -398,10 +406,14 @@ class Film {
   }
 }
 
-const written = (part) =>
-  typeof part === "string"
-    ? part
-    : make(part.mark, part.lang ? { lang: part.lang } : {}, part.word);
+/** A word in italics is in quotes for who hears it. */
+function written(part) {
+  if (typeof part === "string") return part;
+  const { mark, lang, word } = part;
+  const made = make(mark, lang ? { lang } : {}, word);
+  const quote = (sign) => make("span", { class: "quote" }, sign);
+  return mark === "i" ? make("span", {}, quote("“"), made, quote("”")) : made;
+}
 
 /** Which of two of the same word. */
 const nth = (words, t) =>

@@ -9,7 +9,7 @@ import { watch } from "./watch.js";
 export const ARTICLES = ["le", "la", "les"];
 export const VIEW = { left: -14, right: 16, low: -7.4, high: 12.8 }; // of the plane, around its middle
 const NODES = { x: 16, y: 11 }; // in so many columns and rows the decoder is asked
-const UNASKED = "cats"; // in the other nouns' sentences the borders lie a little elsewhere
+const UNASKED = "horses"; // in the other nouns' sentences the borders lie a little elsewhere
 const END = 4; // the last of a word's five places
 
 export const spotOf = (row) => plane.axes.map((axis, i) => dot(axis, row) - plane.middle[i]);
@@ -101,10 +101,11 @@ export class Moves {
     return ["the", "black", noun, noun === forms[1] ? "sleep" : "sleeps"];
   }
 
-  /** What a *the* that has not asked its noun would become at any spot: in one sentence, for all. */
+  /** What a *the* would become at any spot: one that has not asked its noun, for all sentences. */
   get field() {
-    this.known ??= fieldOf(this.of(Moves.sentence(UNASKED), ["0 2", "1 2"]).trace);
-    return this.known;
+    const unasked = this.of(Moves.sentence(UNASKED), ["0 2", "1 2"]);
+    unasked.field ??= fieldOf(unasked.trace);
+    return unasked.field;
   }
 
   /** What is known of a sentence whose first word is *the*; `cuts` are looks of it, as "layer word". */
@@ -124,32 +125,38 @@ export class Moves {
   /** The same of a noun, and what `says` and `draw` of the first steps need besides. */
   told(noun, cuts = []) {
     const whole = this.of(Moves.sentence(noun));
+    const place = whole.words.indexOf(noun);
     whole.arrows ??= [0, 1].map((layer) => transposed(pulls(whole.trace, layer, 0)));
-    whole.value ??= pulls(whole.trace, 0, 0, true).map((axis) => axis[whole.words.indexOf(noun)]);
+    whole.value ??= pulls(whole.trace, 0, 0, true).map((axis) => axis[place]);
+    const now = cuts.length ? this.of(Moves.sentence(noun), cuts) : whole;
+    if (cuts.length) now.field ??= fieldOf(now.trace); // of this very row
+    now.looks ??= now.trace.encoder.map(({ attention }) => meanLook(attention, 0));
     whole.looks ??= whole.trace.encoder.map(({ attention }) => meanLook(attention, 0));
-    const { forms, feminine } = plane.nouns.find((each) => each.forms.includes(noun));
-    const many = noun === forms[1];
     return {
-      field: this.field,
-      ...{ ...whole, noun, cuts, nouns: this.nouns, asks: this.nouns.indexOf(noun) },
-      ...{ many, feminine, place: whole.words.indexOf(noun), moves: this, cloud: plane.nouns },
+      ...{ ...whole, noun, place, cuts, now, moves: this, cloud: plane.nouns },
+      ...{ nouns: this.nouns, asks: this.nouns.indexOf(noun), field: now.field ?? this.field },
       idOf: (word) => words.english.indexOf(word),
-      cut: cuts.length ? this.of(Moves.sentence(noun), cuts) : undefined,
     };
   }
 
-  /** A sentence with two *the*, each with the place of its noun. */
+  /** A sentence with two *the*, each with the place of its noun and what it becomes. */
   get twice() {
     const whole = this.of(["the", "queen", "sees", "the", "black", "cats"]);
     const looks = whole.trace.encoder.map(({ attention }) =>
       whole.words.map((_, t) => meanLook(attention, t)),
     );
-    return { ...whole, looks, seconds: [[0, 1], [3, 5]] }; // biome-ignore format: pairs
+    const articles = whole.trace.words.filter((word) => ARTICLES.includes(word));
+    const seconds = [0, 3].map((t, i) => [t, [1, 5][i], articles[i]]);
+    return { ...whole, looks, seconds };
   }
 
-  /** Where *the* ends with each of the nouns if these looks are taken away, and what is written. */
+  /** What becomes of *the* before each noun if these looks are taken away. */
   all(cuts) {
-    return this.nouns.map((noun) => ({ noun, ...this.of(Moves.sentence(noun), cuts) }));
+    return this.nouns.map((noun) => {
+      const { article } = this.of(Moves.sentence(noun));
+      const now = this.of(Moves.sentence(noun), cuts);
+      return { ...now, noun, right: now.article === article };
+    });
   }
 }
 

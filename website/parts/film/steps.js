@@ -46,9 +46,9 @@ export const STEPS = [
     who: "words",
     label: "Follow",
     says: ({ width, words, ids, asks, entries }) => say`
-      ${en(words[asks])} is number ${ids[asks]} of ${entries.length} in the model’s list, and has there a
-      row of ${width} numbers, its ${term("embedding")}, which training found. The row of its place is
-      added. For what comes next, an average over all words, wouldn’t notice who stands where.`,
+      Now number by number. ${en(words[asks])} is number ${ids[asks]} of ${entries.length} in the model’s
+      list, and has there a row of ${width} numbers, its ${term("embedding")}, which training found. The
+      row of its place is added, as attention takes an average, and that doesn’t know the order.`,
     seen({ words, asks, trace }) {
       const [a, b, c] = [trace.embedded, trace.positions, trace.encoder[0].attention.x].map((all) =>
         two(all[asks][0]),
@@ -67,10 +67,10 @@ export const STEPS = [
     says({ words, asks, weights, look }) {
       const met = best(weights);
       return say`
-        A row times a table that training found makes the query, times another the key. Here
-        ${en(words[asks])} meets ${met === asks ? "its own key" : ["the key of ", en(words[met])]}.
-        Multiply number by number, add up, and divide by √${look.queries[0].length} (why: chapter 4).
-        That’s a score. ${term("Softmax")} turns the scores into shares.`;
+        In one of the four ways, or ${term("heads")}: the row of ${en(words[asks])} times a table that
+        training found makes its query, and another table makes
+        ${met === asks ? "its key" : ["the key of ", en(words[met])]}. Multiply the two, add up, divide by
+        √${look.queries[0].length} (why: chapter 4). ${term("Softmax")} turns such scores into shares.`;
     },
     seen: ({ words, asks, look, weights }) =>
       `“${words[asks]}” asks: ${words.map((word, s) => `“${word}” scores ${two(look.scores[asks][s])}, which is ${share(weights[s])}`).join(", ")}`,
@@ -85,13 +85,11 @@ export const STEPS = [
     label: "Who asks",
     says({ words, asks, weights, head, trace }) {
       const s = best(weights);
-      const { heads } = trace.encoder[0].attention;
-      const others = heads.filter((_, h) => h !== head).map((each) => each.weights[asks]);
       return say`
-        A look is made by several ${term("heads")}, each with its own tables. In the ${ORDINALS[head]},
-        which is drawn, ${en(words[asks])} looks most at ${s === asks ? "itself" : en(words[s])}
-        (${share(weights[s])}). Of the other ${counted(others.length)} heads,
-        ${tally(others, (t) => (t === asks ? "itself" : words[t]))}.`;
+        Each head has its own tables, so that a word can ask several things at once. In the
+        ${ORDINALS[head]}, which is drawn, ${en(words[asks])} looks most at
+        ${s === asks ? "itself" : en(words[s])} (${share(weights[s])}; the mean of all four is
+        ${share(meanLook(trace.encoder[0].attention, asks)[s])}).`;
     },
     seen: ({ words, asks, weights }) => looking(words[asks], weights, words),
   },
@@ -123,8 +121,8 @@ export const STEPS = [
     who: "words",
     label: "Follow",
     says: ({ width, inner, alive, asks, words }) => say`
-      What the heads bring is added to the row, and so it has moved. But an average only mixes. So each
-      row then goes alone through a small network: its ${width} numbers make ${inner}, those below zero
+      What the heads bring is added to the row: it has moved. But an average only mixes. So each
+      row then goes alone through a small network (the grey piece): its ${width} numbers make ${inner}, those below zero
       become zero (for ${en(words[asks])} ${alive[asks] ? counted(alive[asks]) : "none"}
       stay${alive[asks] === 1 ? "s" : ""}), and ${width} made of these are added, too.`,
     seen: ({ words, alive, inner }) =>
@@ -141,12 +139,13 @@ export const STEPS = [
     says({ words, asks, trace }) {
       const [one, two] = trace.encoder.map(({ attention }) => {
         const s = best(meanLook(attention, asks));
-        return s === asks ? "itself" : en(words[s]);
+        return s === asks ? { mark: "span", word: "itself" } : en(words[s]);
       });
       return say`
         A second layer does the same with tables of its own. Whoever is asked now has asked others
-        before, so news comes in two steps. On average over the heads, ${en(words[asks])} looks most at
-        ${one} in the first layer, at ${two} in the second. The result is the ${term("memory")}.`;
+        before, so news can come in two steps. On average over the heads, ${en(words[asks])} looks most at
+        ${one.word === two.word ? [one, " in both"] : [one, " in the first, at ", two, " in the second"]}.
+        The result is the ${term("memory")}.`;
     },
     seen: ({ words, asks, trace }) =>
       `In the second layer, ${looking(words[asks], meanLook(trace.encoder[1].attention, asks), words)}`,
@@ -160,10 +159,13 @@ export const STEPS = [
     round: 0,
     says({ trace, words }) {
       const looks = trace.rounds[0].layers[LAYER].cross.heads.map(({ weights }) => weights);
+      const s = best(lookOf(trace.rounds[0]));
+      const has = best(meanLook(trace.encoder[1].attention, s));
+      const asked = words[s] === "the" && has !== s ? [" It has asked ", en(words[has]), "."] : [];
       return say`
         Now the ${term("decoder")} writes French. Nothing is written yet, so the mark ${fr("<bos>")} goes
         in. In ${term("cross-attention")} it asks, and the memory has the keys and values. In the second
-        layer ${tally(looks, (s) => words[s])}. What they hand over is added to its row.`;
+        layer ${tally(looks, (s) => words[s])}.${asked} What they hand over is added to its row.`;
     },
     seen: ({ trace, words }) => looking("<bos>", lookOf(trace.rounds[0]), words),
   },
@@ -181,8 +183,8 @@ export const STEPS = [
       const { input, logits, top, probabilities } = trace.rounds[at];
       return say`
         The row of ${fr(input.word)} meets a column of numbers for each of the ${logits.length} entries
-        of the French list, which gives each of them a score. ${term("Softmax")} makes a word 2.7 times
-        as probable for each point more. The most probable is ${fr(name(top[0]))}
+        of the French list, which gives each of them a score. After the ${term("softmax")} a word one
+        point ahead of another is e ≈ 2.7 times as probable. The most probable is ${fr(name(top[0]))}
         (${chance(probabilities[top[0]])}), and it is written.`;
     },
     seen: ({ trace, at, name }) => `The most probable words: ${likely(trace.rounds[at], name, 5)}`,
@@ -198,9 +200,10 @@ export const STEPS = [
       if (trace.rounds.length < 2)
         return say`The first thing that is written is ${fr("<eos>")}, the end, so no French word goes in.`;
       return say`
-        ${fr(trace.rounds[0].written.word)} goes back in behind ${fr("<bos>")}, and the next round begins.
-        Before it asks the memory, it looks at the French words so far, itself included. Later ones don’t exist yet. In training they do, and are
-        ${term("masked")}, which means hidden.`;
+        ${fr(trace.rounds[0].written.word)} goes back in behind ${fr("<bos>")} for the next
+        round. Before it asks the memory, it looks at the French words so far, itself included. Later
+        ones are ${term("masked")}: they don’t exist yet. ChatGPT is this alone: no encoder, no memory, the
+        words so far, and the next.`;
     },
     seen({ trace }) {
       const round = trace.rounds[Math.min(1, trace.rounds.length - 1)];
@@ -222,7 +225,8 @@ export const STEPS = [
       const { input, written } = trace.rounds[at];
       const before = back && en(words[most(trace, at - 1).s]);
       const crossing = crosses
-        ? say`, which comes before ${before} in English, so the lines cross. Nobody told it this rule`
+        ? say`, which comes before ${before} in English, so the lines cross. Nobody told it that French puts
+          it behind`
         : back
           ? say`, before ${before}, where the last line starts`
           : "";
@@ -242,11 +246,11 @@ export const STEPS = [
     lit: [...FOOT, ...STACK, "scores"],
     done: READ,
     round: "all",
-    says: ({ trace, before }) => say`
-      Here the right translation goes in whole, and all places guess at
-      once. The ${term("mask")} keeps each from copying the answer. The ${term("loss")} is how much these
-      words surprise the model: ${two(-mean(before.map(Math.log)))} before training, ${tiny(trace.loss)}
-      after it. Training changes all tables to lower it.`,
+    says: ({ known, trace, before }) => say`
+      Here the translation${known ? "" : ", its own choice,"} goes in whole, and all places guess at once. The ${term("mask")} keeps
+      each from copying. The ${term("loss")} is its surprise at these words:
+      ${two(Math.log(trace.rounds[0].logits.length))} for a blind guess, ${two(-mean(before.map(Math.log)))}
+      before training, ${tiny(trace.loss)} after it. Training changes all tables to lower it.`,
     seen: ({ trace, before }) =>
       `${trace.rounds.map(({ written, probabilities }, r) => `${written.word}: ${chance(before[r])} before training, ${chance(probabilities[written.id])} after it`).join("; ")}; loss ${two(-mean(before.map(Math.log)))} before, ${tiny(trace.loss)} after it`,
   },

@@ -2,7 +2,7 @@
 
 import { shown } from "../elements.js";
 import { asks, again, both, colours, cut, moves, nouns, point } from "./acts/plane.js";
-import { en, fr, listed, say, term } from "./say.js";
+import { best, en, fr, listed, say, term } from "./say.js";
 import { share } from "./scene.js";
 
 const NAMES = ["first", "second"];
@@ -13,20 +13,21 @@ const sides = ([x, y]) => {
   return [across, up].filter(Boolean).join(" and ") || "hardly at all";
 };
 const less = (to, from) => to.map((x, i) => x - from[i]);
-const named = (word) => (word === "<eos>" ? "the end" : word);
+const named = (word) => (word === "<eos>" ? "end" : word);
 const looked = (words, shares) =>
   words.map((word, s) => `“${named(word)}” ${share(shares[s])}`).join(", ");
-/** Whom the first look goes to most: the noun, or a verb that says one or many, too. */
-const most = (shares) => shares.indexOf(Math.max(...shares));
+
+const pulling = (words, arrows) =>
+  words.map((word, s) => `“${named(word)}” pulls ${sides(arrows[s])}`).join("; ");
 
 const STEPS = [
   {
     name: "A word is a point",
     draw: point,
     says: ({ noun }) => say`
-      This model, a small relative of ChatGPT, translates English into French. In it ${en(noun)} is 64
-      numbers, so a point in a space of 64 directions. Two are drawn, which we found afterwards: nouns
-      that are feminine in French lie mostly on the right, plurals mostly above.`,
+      This model, a small relative of ChatGPT, translates into French. In it ${en(noun)} is 64 numbers,
+      so a point in a space of 64 directions. Two are drawn, made from half of the nouns: feminine ones
+      (in French) lie mostly on the right, plurals mostly above.`,
     seen: ({ noun, ways, place }) => `“${noun}” lies ${sides(ways[0][place])} of the middle`,
   },
   {
@@ -34,8 +35,8 @@ const STEPS = [
     draw: colours,
     says: ({ noun }) => say`
       In French ${en("the")} is ${fr("la")} before a feminine noun, ${fr("les")} before a plural, and else
-      ${fr("le")}. The colours show what the model would write if ${en("the")} ended there. But ${en("the")}
-      starts at one point, whatever follows. How can it know what to be before ${en(noun)}?`,
+      ${fr("le")}. The colours show what the model would write if ${en("the")} came to lie there. But
+      ${en("the")} starts at one point, whatever follows. How can it know what to be before ${en(noun)}?`,
     seen: ({ ways }) =>
       `“the” starts ${sides(ways[0][0])} of the middle. “le” is written in the lower left, “la” in the lower right, “les” above`,
   },
@@ -43,43 +44,38 @@ const STEPS = [
     name: "So it asks",
     draw: asks,
     says({ noun, words, looks: [w], place }) {
-      const s = most(w);
+      const s = best(w);
       const gets =
         s === place
           ? say`${en(noun)} gets most, ${share(w[s])}`
-          : say`${en(words[s])} gets most, ${share(w[s])}, for a verb, too, says one or many, and
-              ${en(noun)} gets ${share(w[place])}`;
+          : say`${en(words[s])} gets most, ${share(w[s])}, and ${en(noun)} ${share(w[place])}. (A large
+              share needn’t matter: try it in step 8)`;
       return say`
         This is ${term("attention")}. ${en("the")} makes a ${term("query")}, what it looks for, and each
-        word a ${term("key")}, how it’s found. The better a key fits the query, the larger is that
-        word’s share of the answer. ${gets}.`;
+        word makes a ${term("key")}, how it’s found. The better the two fit, the larger is that word’s
+        share. It asks in four such ways, and on average ${gets}.`;
     },
     seen: ({ words, looks }) => `Shares: ${looked(words, looks[0])}`,
   },
   {
     name: "The answers move it",
     draw: moves,
-    says({ noun, ways, arrows, place }) {
-      return say`
-        Each word hands over a ${term("value")}, here an arrow (pale: the whole value of ${en(noun)}).
-        Its share says how much of it counts: ${en(noun)} pulls ${sides(arrows[0][place])}. All are
-        added to the point of ${en("the")}, and so it moves: ${sides(less(ways[1][0], ways[0][0]))}.`;
-    },
-    seen: ({ words, arrows }) =>
-      words.map((word, s) => `“${named(word)}” pulls ${sides(arrows[0][s])}`).join("; "),
+    says: ({ noun, ways, arrows, place }) => say`
+      Each word hands over a ${term("value")}, here an arrow (pale: the whole value of ${en(noun)}). Its
+      share says how much of it counts: ${en(noun)} pulls ${sides(arrows[0][place])}. All are added to
+      the point of ${en("the")}, and so it moves: ${sides(less(ways[1][0], ways[0][0]))}.`,
+    seen: ({ words, arrows, ways }) =>
+      `${pulling(words, arrows[0])}. “the” is now ${sides(ways[1][0])} of the middle`,
   },
   {
     name: "Then it asks once more",
     draw: again,
-    says({ noun, trace, looks, place, article }) {
-      return say`
-        Next each word goes alone through a small network, which moves it, too (grey). By now all words
-        have changed, so in a second layer ${en("the")} asks again, and gives ${en(noun)}
-        ${share(looks[1][place])}. It ends where the model writes ${fr(article)}:
-        ${fr(trace.text)}.`;
-    },
-    seen: ({ words, arrows, end }) =>
-      `${words.map((word, s) => `“${named(word)}” pulls ${sides(arrows[1][s])}`).join("; ")}. “the” ends ${sides(end[0])} of the middle`,
+    says: ({ noun, trace, looks, place, article }) => say`
+      Next each word goes alone through a small network, which moves ${en("the")} up (grey). Then a second
+      layer asks again: ${en(noun)} gets ${share(looks[1][place])}, and the model writes ${fr(article)}:
+      ${fr(trace.text)}. (Here this look alone would do. Chapter 14 has a task that needs two.)`,
+    seen: ({ words, arrows, ways, end }) =>
+      `The network moves “the” ${sides(less(ways[2][0], ways[1][0]))}. ${pulling(words, arrows[1])}. “the” ends ${sides(end[0])} of the middle`,
   },
   {
     name: "Another noun, another way",
@@ -90,8 +86,13 @@ const STEPS = [
       ${fr("la")}, ${en("cats")} and ${en("cows")} to ${fr("les")}${["cat", "queen", "cats", "cows"].includes(noun) ? "" : [", ", en(noun), " to ", fr(article)]}.
       Nobody told the model that nouns have a gender. It has seen sentences with their translations,
       and nothing else.`.flat(),
-    seen: ({ noun, end, article }) =>
-      `Before “${noun}”, “the” ends ${sides(end[0])} of the middle, where “${article}” is written`,
+    seen: ({ noun, moves: all }) =>
+      [...new Set(["cat", "queen", "cats", "cows", noun])]
+        .map((each) => {
+          const { end, article } = all.told(each);
+          return `Before “${each}” it ends ${sides(end[0])} of the middle and becomes “${article}”`;
+        })
+        .join("; "),
   },
   {
     name: "Every word asks, all at once",
@@ -104,8 +105,8 @@ const STEPS = [
     seen: ({ words, ways, seconds }) =>
       seconds
         .map(
-          ([t, s], i) =>
-            `The ${NAMES[i]} “the”, of “${words[s]}”, goes ${sides(less(ways.at(-1)[t], ways[0][t]))}`,
+          ([t, s, article], i) =>
+            `the ${NAMES[i]} “the”, of “${words[s]}”, starts ${sides(ways[0][t])} of the middle, ends ${sides(ways.at(-1)[t])} of it, and becomes “${article}”`,
         )
         .join("; "),
   },
@@ -113,14 +114,14 @@ const STEPS = [
     name: "And if it may not ask?",
     draw: cut,
     cuts: ({ place }) => [`0 ${place}`, `1 ${place}`],
-    says({ cuts, cut: now, trace, moves: all, words }) {
+    says({ cuts, now, moves: all, words, noun }) {
       if (!cuts.length)
         return say`
-          ${en("the")} may look at all words again, and the model writes ${fr(trace.text)}. Press × on a
-          look to take it away. The dots are all ${all.nouns.length} nouns: where does
-          ${en("the")} end before each?`;
+          ${en("the")} may look at all words again, and the model writes ${fr(now.trace.text)}. Take
+          another look away. The dots are ${en("the")} before the other nouns: full where its article
+          is right, hollow where it’s wrong.`;
       const ends = all.all(cuts);
-      const right = ends.filter(({ article, noun }) => article === all.told(noun).article).length;
+      const right = ends.filter((each) => each.right).length;
       const after = [...new Set(ends.map(({ article }) => article))];
       const whom = [...new Set(cuts.map((each) => Number(each.split(" ")[1])))];
       const when = (s) => NAMES.filter((_, layer) => cuts.includes(`${layer} ${s}`));
@@ -130,18 +131,18 @@ const STEPS = [
           when(s).length > 1 ? " at all" : ` in its ${when(s)[0]} look`,
         ]),
       );
+      const dots =
+        after.length > 1
+          ? say`Its article is right before ${right} of ${ends.length} nouns`
+          : say`It says ${fr(after[0])} before all ${ends.length} nouns, right for ${right}`;
+      const both = cuts.length === 2 && whom.length === 1 && words[whom[0]] === noun;
       return say`
-        Now ${en("the")} may not look at ${gone.flat()}, with any head, and the model writes
-        ${fr(now.trace.text)}. ${
-          after.length === 1
-            ? say`It says ${fr(after[0])} before all ${ends.length} nouns (dots): right for ${right}, by luck.`
-            : say`Before ${right} of ${ends.length} nouns (dots) the article is right.`
-        } Other models need other looks: see “?”.`;
+        Now ${en("the")} may not look at ${gone.flat()}, and the model writes ${fr(now.trace.text)}.
+        ${dots} (dots: full is right, hollow wrong).
+        ${both ? say`Of ten models trained alike this is the clearest. In the others the French side asks ${en(noun)} itself, too: see “?”.` : ""}`;
     },
-    seen: ({ cut: now, end }) =>
-      now
-        ? `“the” ends ${sides(now.end[0])} of the middle; with all looks it ended ${sides(end[0])}`
-        : `“the” ends ${sides(end[0])} of the middle`,
+    seen: ({ now, end }) =>
+      `“the” ends ${sides(now.end[0])} of the middle, where “${now.article}” is written; with all looks it ended ${sides(end[0])}`,
   },
 ];
 

@@ -13,7 +13,7 @@ class Plane {
   constructor(scene) {
     const { S, roomy } = scene;
     Object.assign(this, { scene, roomy, told: scene.told, taken: [] });
-    const [beside, under] = [Math.min(350, 0.36 * S.w), 132];
+    const [beside, under] = [Math.min(350, 0.36 * S.w), 152];
     const P = roomy ? { ...S, w: S.w - beside } : { ...S, h: S.h - under };
     const scale = Math.min(P.h / (VIEW.high - VIEW.low), P.w / 18.5); // as much as the dots need
     const h = Math.floor(Math.min(P.h, scale * (VIEW.high - VIEW.low)));
@@ -31,7 +31,6 @@ class Plane {
   ground(field) {
     const { scene, P, roomy } = this;
     scene.add("rect", "ground", { cls: "ground", ...P });
-    if (field) this.#regions(field);
     const [x, y] = this.at([0, 0]);
     scene.add("path", "across", { cls: "axis", p: straight([P.x, y, P.x + P.w, y]) });
     scene.add("path", "up", { cls: "axis", p: straight([x, P.y, x, P.y + P.h]) });
@@ -47,6 +46,7 @@ class Plane {
       this.taken.push({ x: anchor === "end" ? px - w : px, y: py - 8, w, h: 16 });
       scene.text(k, s, px, py, { size, anchor });
     }
+    if (field) this.#regions(field);
   }
 
   /** What would be written, square by square, and each word where it has most room. */
@@ -73,10 +73,12 @@ class Plane {
     }
     for (const [word, p] of paths) {
       scene.add("path", `region ${word}`, { cls: `region ${word}`, layer: "back", p, b: 0 });
+      const named = this.taken.flatMap((b) => [0, 0.5, 1].map((t) => [b.x + t * b.w, b.y + 8]));
+      const others = coarse.filter(([other]) => other !== word).map(([, u, v]) => [u, v]);
       const room = ([, x, y]) =>
         Math.min(
           ...[x - P.x, P.x + P.w - x, y - P.y - 10, P.y + P.h - y - 10],
-          ...coarse.filter(([other]) => other !== word).map(([, u, v]) => Math.hypot(u - x, v - y)),
+          ...[...others, ...named].map(([u, v]) => Math.hypot(u - x, v - y)),
         );
       const [, x, y] = coarse
         .filter(([own]) => own === word)
@@ -153,9 +155,15 @@ class Plane {
     this.scene.add("path", `tip ${k}`, { cls: `tip ${cls}`, p, b: 0, d, o });
   }
 
+  /** Its labels come later, and stand beside it. */
   way(k, spots, more = {}) {
-    const p = straight(spots.flatMap(this.at));
-    this.scene.add("path", `way ${k}`, { cls: "trail", b: 1.6, p, ...more });
+    const p = spots.map(this.at);
+    this.scene.add("path", `way ${k}`, { cls: "trail", b: 1.6, p: straight(p.flat()), ...more });
+    for (let i = 1; i < p.length; i++)
+      for (let t = 0; t < 1; t += 0.1) {
+        const [x, y] = p[i].map((to, axis) => t * p[i - 1][axis] + (1 - t) * to);
+        this.taken.push({ x: x - 2, y: y - 2, w: 4, h: 4 });
+      }
   }
 
   /** The word that moves, and where it began. */
@@ -217,7 +225,7 @@ class Plane {
     const { scene, told, roomy, panel } = this;
     const { words, looks, place } = told;
     const n = words.length + (foot ? 1 : 0);
-    const pitch = Math.min(roomy ? 44 : 22, (panel.h - 18) / n);
+    const pitch = Math.min(roomy ? 44 : 25, (panel.h - 18) / n);
     const size = Math.min(this.size, 0.8 * pitch);
     const names = words.map((word) => `${prefix}${shortName(word)}`);
     const label = Math.max(...names.map((name) => scene.width(name, size))) + 10;
@@ -244,7 +252,7 @@ class Plane {
 
   #share(s, w, { x, y, layer, on, pitch }) {
     const { scene, panel, told } = this;
-    const room = (this.bars ? 0.16 : 0.32) * panel.w;
+    const room = this.bars ? 0.16 * panel.w : Math.min(0.32 * panel.w, panel.x + panel.w - x - 160);
     const h = Math.min(12, 0.5 * pitch);
     const place = { x: x + this.bars * panel.w, y: y - h / 2, w: Math.max(1, room * w), h, r: 2 };
     scene.add("rect", `bar ${s}`, { cls: "fill query", layer: "cell", ...place });
@@ -379,13 +387,14 @@ function moved(plane, layer) {
       from = to;
     });
   plane.the(ways[after][0], { from: ways[0][0] });
-  const sum = (axis) => two(arrows[layer].reduce((all, each) => all + each[axis], 0));
-  const figures = ([x, y]) => `${two(x)}, ${two(y)}`;
+  const sum = (axis) => arrows[layer].reduce((all, each) => all + each[axis], 0);
+  const figures = ([x, y]) =>
+    `${two(Math.abs(x))} ${x < 0 ? "←" : "→"}  ${two(Math.abs(y))} ${y < 0 ? "↓" : "↑"}`;
   const right = { anchor: "end", size: plane.size - 1 };
   plane.list(
     [
       [`layer ${layer + 1}: shares`, 0],
-      ["right, up", 1, "end"],
+      ["pulls", 1, "end"],
     ],
     layer,
     {
@@ -395,7 +404,7 @@ function moved(plane, layer) {
         }),
       foot({ x, y, size }) {
         scene.text("sum", "together", x, y, { size, cls: "strong" });
-        const s = `${sum(0)}, ${sum(1)}`;
+        const s = figures([sum(0), sum(1)]);
         scene.text("sum of it", s, panel.x + panel.w, y, { ...right, cls: "green strong" });
       },
     },
@@ -413,30 +422,36 @@ export function moves(scene) {
 
 export const again = (scene) => moved(new Plane(scene), 1);
 
+/** The ways of *the* in several sentences, each to a word that it becomes. */
+function waysTo(plane, all) {
+  const start = all[0].ways[0][0];
+  all.forEach(({ key, ways, on }) => {
+    plane.way(key, ways, { cls: on ? "trail on" : "trail", d: 0.2 });
+    if (!on) plane.dot(`the ${key}`, plane.at(ways.at(-1)), 6, "asker pale");
+  });
+  for (const { key, ways, on, word } of all.toSorted((a, b) => (b.on ?? 0) - (a.on ?? 0)))
+    if (on) plane.the(ways.at(-1), { from: ways[0], word, key });
+    else plane.label(`the ${key}`, word, plane.at(ways.at(-1)), { must: true });
+  return start;
+}
+
 export function nouns(scene) {
   const plane = new Plane(scene);
   const { told } = plane;
   plane.ground(told.field);
   const all = told.moves.all([]).filter(({ noun }) => [told.noun, ...FIRST].includes(noun));
-  const last = ({ noun }) => noun === told.noun;
-  all.sort((a, b) => last(a) - last(b));
-  for (const { noun, ways } of all) {
-    const on = noun === told.noun;
-    plane.way(
-      `of ${noun}`,
-      ways.map(([first]) => first),
-      { cls: on ? "trail on" : "trail", d: 0.2 },
-    );
-    if (!on) {
-      plane.dot(`the ${noun}`, plane.at(ways.at(-1)[0]), 6, "asker pale");
-      plane.label(`the ${noun}`, `the … ${noun}`, plane.at(ways.at(-1)[0]), { must: true });
-    }
-  }
-  plane.the(told.end[0], { from: told.ways[0][0], word: `the … ${told.noun}` });
+  const is = ({ noun }) => noun === told.noun;
+  waysTo(
+    plane,
+    all.map((each) => ({
+      ...{ key: is(each) ? "0" : each.noun, word: `… ${each.noun}: ${each.article}`, on: is(each) },
+      ways: each.ways.map(([first]) => first),
+    })),
+  );
   plane.lines(
-    all.map(({ noun, trace, words }) => [
-      `${words.slice(0, 3).join(" ")}: ${trace.text}`,
-      noun === told.noun ? "word strong" : "quiet",
+    all.map((each) => [
+      `${each.words.slice(0, 3).join(" ")}: ${each.trace.text}`,
+      is(each) ? "word strong" : "quiet",
     ]),
     plane.panel.y + 14,
   );
@@ -444,53 +459,37 @@ export function nouns(scene) {
 
 export function both(scene) {
   const plane = new Plane(scene);
-  const { told, panel, roomy } = plane;
-  const { words, ways, looks, seconds } = told;
+  const { words, ways, looks, seconds, trace } = plane.told;
   plane.ground();
-  for (const [t, noun] of seconds) {
-    plane.way(
-      `both ${t}`,
-      ways.map((rows) => rows[t]),
-      { cls: "trail on", d: 0.2 },
-    );
-    plane.the(ways.at(-1)[t], { from: ways[0][t], word: `the … ${words[noun]}`, key: String(t) });
-  }
-  const texts = seconds.flatMap(([t, noun]) => [
-    [`the … ${words[noun]}`, "word strong"],
-    [
-      `looks at ${words[noun]}: ${looks.map((look) => share(look[t][noun])).join(", then ")}`,
-      "quiet",
-    ],
+  const all = seconds.map(([t, s, article]) => ({
+    ...{ key: String(t), word: `… ${words[s]}: ${article}`, on: true },
+    ways: ways.map((rows) => rows[t]),
+  }));
+  waysTo(plane, all);
+  const texts = seconds.flatMap(([t, s]) => [
+    [`the … ${words[s]}`, "word strong"],
+    [`looks at ${words[s]}: ${looks.map((look) => share(look[t][s])).join(", then ")}`, "quiet"],
   ]);
-  plane.lines([...texts, [told.trace.text, "green strong", "fr"]], panel.y + (roomy ? 14 : 10));
+  plane.lines([...texts, [trace.text, "green strong", "fr"]], plane.panel.y + 12);
 }
 
 export function cut(scene) {
   const plane = new Plane(scene);
-  const { told, roomy, panel } = plane;
-  const { cuts, words, place } = told;
-  const now = told.cut ?? told;
-  plane.ground(told.field);
-  plane.way(
-    "whole",
-    told.ways.map(([first]) => first),
-    { cls: "trail", o: 0.7 },
-  );
-  plane.way(
-    "without",
-    now.ways.map(([first]) => first),
-    { cls: "trail on", d: 0.2 },
-  );
-  for (const { noun, end } of told.moves.all(cuts))
-    if (noun !== told.noun) plane.dot(`the ${noun}`, plane.at(end[0]), 4.5, "asker pale");
-  plane.dot("whole", plane.at(told.end[0]), roomy ? 6 : 5, "began");
-  plane.the(now.end[0], { from: told.ways[0][0], word: `the … ${told.noun}` });
+  const { roomy, panel } = plane;
+  const { cuts, words, place, now, ways, end, field, moves, noun } = plane.told;
+  const first = (rows) => rows.map(([the]) => the);
+  plane.ground(field);
+  plane.way("whole", first(ways), { cls: "trail", o: 0.7 });
+  plane.way("0", first(now.ways), { cls: "trail on", d: 0.2 });
+  for (const each of moves.all(cuts))
+    if (each.noun !== noun)
+      plane.dot(`the ${each.noun}`, plane.at(each.end[0]), 4.5, each.right ? "asker" : "began");
+  plane.dot("whole", plane.at(end[0]), roomy ? 6 : 5, "began whole");
+  plane.the(now.end[0], { from: ways[0][0], word: `… ${noun}: ${now.article}` });
   const columns = [0.36, 0.7];
+  const heads = ["press ×", "first look", "second look"];
   plane.list(
-    [
-      ["first look", columns[0]],
-      ["second look", columns[1]],
-    ],
+    heads.map((s, i) => [s, i ? columns[i - 1] : 0]),
     undefined,
     {
       more(s, { y, pitch }) {
@@ -498,9 +497,9 @@ export function cut(scene) {
           const gone = cuts.includes(`${layer} ${s}`);
           const x = panel.x + column * panel.w;
           const r = Math.min(10, 0.44 * pitch);
-          const w = share(told.looks[layer][s]);
+          const w = share(now.looks[layer][s]);
           const name = `${layer} ${s}`;
-          const press = { x: x - 6, y: y - pitch / 2 + 1, w: 0.32 * panel.w, h: pitch - 2 };
+          const press = { x: x - 6, y: y - pitch / 2 + 0.5, w: 0.32 * panel.w, h: pitch - 1 };
           scene.add("rect", `cut ${name}`, {
             ...{ cls: gone ? "knife gone" : "knife", layer: "cell" },
             ...{ x, y: y - r, w: 2 * r, h: 2 * r, r },
@@ -511,9 +510,10 @@ export function cut(scene) {
           scene.text(`cut share ${name}`, gone ? "–" : w, x + 2 * r + 6, y, {
             ...{ cls: s === place ? "number strong" : "number", size: plane.size - 1 },
           });
+          const look = `${heads[layer + 1]} at ${shortName(words[s])}`;
           scene.add("press", `cut ${name}`, {
             ...{ cls: "ask", ...press, does: { cut: name }, pressed: gone },
-            label: `${layer ? "Second" : "First"} look at ${shortName(words[s])}: ${w}; take it away`,
+            label: gone ? `Give back the ${look}` : `Take away the ${look}: ${w}`,
           });
         });
       },
