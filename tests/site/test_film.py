@@ -865,7 +865,7 @@ def test_what_the_first_act_says_is_so_for_every_noun(moved):
         both, second, other, none = (said[-1]["says"] for said in film["says"])
         assert f"not look at {noun} at all" in both
         assert f"writes {film['cuts'][0]['text']}. It says les before all 14 nouns" in both
-        assert "right for 7 (dots" in both
+        assert "right for 7 (full dots)" in both
         assert f"not look at {noun} in its second look" in second
         wanted = [f["article"] for f in moved["nouns"]]
         assert [right for _, right in film["all"]] == [

@@ -121,9 +121,9 @@ export const STEPS = [
     who: "words",
     label: "Follow",
     says: ({ width, inner, alive, asks, words }) => say`
-      What the heads bring is added to the row: it has moved. But an average only mixes. So each
-      row then goes alone through a small network (the grey piece): its ${width} numbers make ${inner}, those below zero
-      become zero (for ${en(words[asks])} ${alive[asks] ? counted(alive[asks]) : "none"}
+      What the heads bring is added to the row: it has moved. But an average only mixes. So each row goes
+      alone through a small network (grey before): ${width} numbers make ${inner}, those below zero become
+      zero (for ${en(words[asks])} ${alive[asks] ? counted(alive[asks]) : "none"}
       stay${alive[asks] === 1 ? "s" : ""}), and ${width} made of these are added, too.`,
     seen: ({ words, alive, inner }) =>
       `How many of ${inner} numbers stay above zero: ${words.map((word, t) => `“${word}” ${alive[t]}`).join(", ")}`,

@@ -138,8 +138,8 @@ const STEPS = [
       const both = cuts.length === 2 && whom.length === 1 && words[whom[0]] === noun;
       return say`
         Now ${en("the")} may not look at ${gone.flat()}, and the model writes ${fr(now.trace.text)}.
-        ${dots} (dots: full is right, hollow wrong).
-        ${both ? say`Of ten models trained alike this is the clearest. In the others the French side asks ${en(noun)} itself, too: see “?”.` : ""}`;
+        ${dots} (full dots).
+        ${both ? say`Of ten models trained alike this is the clearest: in the others the French side asks ${en(noun)}, too (see “?”).` : ""}`;
     },
     seen: ({ now, end }) =>
       `“the” ends ${sides(now.end[0])} of the middle, where “${now.article}” is written; with all looks it ended ${sides(end[0])}`,
