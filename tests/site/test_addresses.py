@@ -2,20 +2,28 @@
 
 import re
 
+import lxml.html
 import nbformat
 import pytest
 from sphinx.application import Sphinx
 
+from tools.chapters import NOTEBOOKS
 from website import ROOT
 
 LOST = ROOT / "website" / "templates" / "404.html"
 REPOSITORY, SITE = "https://github.com/anna/a-book", "https://anna.example/book/"
+SAID = """# A
+
+Words.<span class="book-repository"> A `rocket` is [above](#a).</span> More.
+
+<span class="book-repository">A clone.</span>
+"""
 COLAB = "https://colab.research.google.com/github/anna/a-book/blob/main/"
 
 
 def built(folder, url, baseurl):
     """What the page of a notebook links to, in a book with these addresses; and its folder."""
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# A\n\nWords.")])
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell(SAID)])
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "", "language": "python"}
     nbformat.write(notebook, folder / "index.ipynb")
     settings = {
@@ -24,6 +32,7 @@ def built(folder, url, baseurl):
             "website.extensions.addresses",
         ],
         "nb_execution_mode": "off",
+        "myst_heading_anchors": 1,
         "html_theme": "sphinx_book_theme",
         "html_baseurl": baseurl,
         "ogp_image": "_static/card.png",
@@ -40,11 +49,14 @@ def built(folder, url, baseurl):
     Sphinx(folder, None, out, out / "doctrees", "html", settings, status=None).build()
     page = (out / "index.html").read_text(encoding="utf-8")
     links = re.findall(r'(?:href|content|url)="(https?://[^"]+)"', page)
-    return {each for each in links if re.search("anna|your_name|github.com/exec", each)}, out
+    paragraphs = lxml.html.fromstring(page).xpath("//article//p")
+    said = [" ".join(each.text_content().split()) for each in paragraphs]
+    return {each for each in links if re.search("anna|your_name|github.com/exec", each)}, said, out
 
 
 def test_what_is_named_is_linked(tmp_path):
-    links, out = built(tmp_path, REPOSITORY, SITE)
+    links, said, out = built(tmp_path, REPOSITORY, SITE)
+    assert said == ["Words. A rocket is above. More.", "A clone."]
     assert REPOSITORY in links
     assert any(link.startswith(f"{REPOSITORY}/issues") for link in links)
     assert any(link.startswith(COLAB) for link in links)
@@ -53,7 +65,8 @@ def test_what_is_named_is_linked(tmp_path):
 
 
 def test_what_is_not_named_is_not_linked(tmp_path):
-    links, out = built(tmp_path, "https://github.com/your_name/transformer-book", "")
+    links, said, out = built(tmp_path, "https://github.com/your_name/transformer-book", "")
+    assert said == ["Words. More."]
     page = (out / "index.html").read_text(encoding="utf-8")
     assert links == set()
     assert "colab" not in page
@@ -61,6 +74,26 @@ def test_what_is_not_named_is_not_linked(tmp_path):
     assert "og:url" not in page
     assert "card.png" not in page
     assert not (out / "sitemap.xml").exists()
+
+
+def texts():
+    """Of all pages that people write, by name."""
+    notebooks = ((path, nbformat.read(path, as_version=4)) for path in NOTEBOOKS)
+    cells = (
+        (path, [c.source for c in n.cells if c.cell_type == "markdown"]) for path, n in notebooks
+    )
+    written = [ROOT / "intro.md", ROOT / "README.md", *(ROOT / "appendix").glob("*.md")]
+    read = {path.name: path.read_text(encoding="utf-8") for path in written}
+    _, read["README.md"] = read["README.md"].split("## Use the package")  # which a page includes
+    return read | {path.name: "\n".join(sources) for path, sources in cells}
+
+
+@pytest.mark.parametrize(("name", "text"), texts().items(), ids=texts())
+def test_no_page_sends_to_a_rocket_or_a_clone_that_may_not_be_there(name, text):
+    always = re.sub(r'<span class="book-repository.*?</span>', "", text)
+    assert (
+        re.findall(r"[^.]*\b(?:rocket|clone)\b[^.]*", re.sub("```.*?```|`.*?`", "", always)) == []
+    )
 
 
 @pytest.mark.parametrize("at", ["no.html", "chapters/x/no.html"])

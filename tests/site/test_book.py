@@ -39,7 +39,7 @@ def test_code_and_claims_of_a_chapter_are_on_its_page(path):
     folds = page.xpath("//article//details[contains(@class, 'hide')]/summary")
     named = [each.get("aria-label", "").removeprefix("Code: ") or each.text for each in folds]
     assert {*named} <= {*titles}  # each fold has a title that the chapter gave it
-    captions = page.xpath("//p[starts-with(@id, 'fig-')]")
+    captions = page.xpath("//p[contains(@class, 'book-figure')]")
     drawn = [each for each in captions if each.getparent().get("class", "").startswith("book-cap")]
     assert drawn  # their code is behind a word at the caption's end
     assert {each.getnext().find("summary").text for each in drawn} == {"code"}
@@ -148,6 +148,25 @@ def test_a_link_leads_to_its_place_whenever_it_is_followed(opened, width):
     page.wait_for_function(there, arg=link.get_attribute("href").removeprefix("#"))
 
 
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_link_to_a_figure_leads_to_its_picture(opened, width):
+    page = opened(f"{SCALING}#fig-4.10", width)
+    page.wait_for_function("""() => {
+        const { top, bottom } = document.getElementById("fig-4.10").querySelector("img")
+            .getBoundingClientRect();
+        const head = document.querySelector(".bd-header-article").getBoundingClientRect();
+        return top >= head.bottom && bottom <= innerHeight; }""")
+
+
+@pytest.mark.parametrize("width", [1280, 390])
+def test_a_name_in_a_table_is_not_broken(opened, width):
+    page = opened("appendix/notation.html", width)
+    lines = page.locator("td code").evaluate_all("""all => all.map((code) => [code.textContent,
+        new Set([...code.getClientRects()].map(({ top }) => Math.round(top))).size])""")
+    assert len(lines) > 10
+    assert [name for name, n in lines if n > 1 and " " not in name] == []
+
+
 def test_the_contents_mark_what_is_read(opened):
     page = opened(SCALING, 1440)
     for name in ("4.3", "4.2"):
@@ -166,7 +185,8 @@ def test_a_menu_opens_and_shuts(opened):
 
 def test_a_search_begins_on_any_page_and_marks_what_it_found(opened):
     page = opened(SCALING)
-    page.get_by_role("button", name="Search").first.click()
+    with page.expect_request("**/search_records.js"):  # before they are asked for anything
+        page.get_by_role("button", name="Search").first.click()
     page.get_by_role("searchbox").first.fill("softmax saturates")
     page.keyboard.press("Enter")
     page.locator("#search-hits a[href*='chapters/']").first.click()

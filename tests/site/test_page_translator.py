@@ -384,6 +384,13 @@ def test_the_words_that_are_suggested_can_go_on_to_every_sentence_of_the_grammar
     assert grammar.evaluate(call, sentences) == []
 
 
+def test_a_word_has_one_kind_and_what_belongs_to_a_verb_is_none():
+    words = translator_words()["grammar"]["words"]
+    every = [word for those in words.values() for word in those]
+    assert len(every) == len({*every})
+    assert {"at", "back", "for", "lot", "of", "to"} <= {*words["other words"]}
+
+
 @pytest.mark.parametrize(
     "sentence",
     [

@@ -141,6 +141,16 @@ def test_a_sentence_is_translated_and_nothing_is_fetched_before(opened):
     assert page.get_by_text("How each word is chosen").count() == 0
 
 
+def test_who_asks_on_a_small_screen_sees_the_answer(opened):
+    page = opened(SMALL)
+    page.set_viewport_size(page.viewport_size | {"height": 420})
+    translate(page)
+    seen = "e => { const { top, bottom } = e.getBoundingClientRect();"
+    seen += " return top >= 0 && bottom <= innerHeight; }"
+    page.wait_for_function(f"({seen})(document.querySelector('.sentence'))")
+    page.set_viewport_size(page.viewport_size | {"height": 844})
+
+
 def looks(page):
     """For each French word the weights of all English ones, by choosing it."""
     found = []

@@ -25,7 +25,9 @@ PAGE = """<!DOCTYPE html><html><body><nav>Not searched</nav><article class="bd-a
 GLOSSARY = """<!DOCTYPE html><html><body><article class="bd-article"><section id="glossary">
 <h1>Glossary</h1><dl class="glossary"><dt id="term-mask">mask</dt><dt id="term-2">遮</dt>
 <dd><p>Who may be seen.</p></dd>
-<dt id="term-softmax">softmax</dt><dd><p>Makes weights.</p></dd></dl></article></body></html>"""
+<dt id="term-softmax">softmax</dt><dd><p>Makes weights.</p></dd>
+<dt id="term-fast">FastSoftmax</dt><dd><p>A softmax of softmax by softmax.</p></dd></dl></article>
+</body></html>"""
 NAMES = """<!DOCTYPE html><html><body><article class="bd-article"><section id="package">
 <h1>The package</h1><p>All of it.</p><dl class="py function">
 <dt class="sig" id="transformer.masks.causal_mask">causal_mask(n)</dt><dd><p>A mask.</p></dd></dl>
@@ -46,7 +48,10 @@ PAGES = {
     "appendix/api.html": NAMES,
     "appendix/yaks.html": YAKS,
 }
-ALSO = {"chapters/04_masks.html#sec-4.2": "garbage"}
+ALSO = {
+    "chapters/04_masks.html#sec-4.2": "garbage, masks hide",
+    "appendix/glossary.html#term-softmax": "squash",
+}
 STATIC = ROOT / "website" / "static"
 TEMPLATE = (ROOT / "website" / "theme" / "search.html").read_text(encoding="utf-8")
 (BLOCK,) = re.findall(r"{% block scripts %}(.*?){%- endblock %}", TEMPLATE, flags=re.DOTALL)
@@ -78,17 +83,21 @@ def test_a_record_is_a_section_in_its_own_words(site, monkeypatch):
     assert found == [
         Record(here, "4. Masks", "", "Why hide a word?", "chapter"),
         Record(f"{here}#sec-4.2", "4.2 Sure too soon", "4. Masks",
-               "A softmax of large scores is sure.", "chapter", "garbage"),
+               "A softmax of large scores is sure.", "chapter", "garbage, masks hide"),
         Record(f"{here}#inner", "An inner one", "4. Masks", "About padding, √d_kx_i^2.", "chapter"),
     ]  # fmt: skip
 
 
-def test_a_term_is_a_record_with_its_other_name_and_what_it_means(site):
+def test_a_term_is_a_record_with_its_other_names_and_what_it_means(site, monkeypatch):
+    monkeypatch.setattr(search_records, "ALSO", ALSO)
     terms = [r for r in records_of(site / "appendix/glossary.html", site) if r.kind == "term"]
     address = "appendix/glossary.html#term-"
     assert terms == [
         Record(f"{address}mask", "mask", "Glossary", "遮 Who may be seen.", "term", "遮"),
-        Record(f"{address}softmax", "softmax", "Glossary", "Makes weights.", "term"),
+        Record(f"{address}softmax", "softmax", "Glossary", "Makes weights.", "term", "squash"),
+        Record(
+            f"{address}fast", "FastSoftmax", "Glossary", "A softmax of softmax by softmax.", "term"
+        ),
     ]
 
 
@@ -179,7 +188,9 @@ def test_what_is_found_is_marked_in_prose(asked):
         ("SQRT d", "inner"),
         ("√d", "inner"),
         ("遮", "term-mask"),
-        ("sofmtax", "term-softmax"),  # spelt nearly so
+        ("sofmtax", "term-softmax"),  # spelt nearly so; it stands more often elsewhere
+        ("what do masks hide", "sec-4.2"),  # of learners, though a title has the word
+        ("squash", "term-softmax"),
         ("padding zebra", "inner"),  # no place has both
         ("garbage", "sec-4.2"),  # of learners
     ],
@@ -195,7 +206,11 @@ def test_what_is_nowhere_is_said(asked):
 
 
 def test_little_words_are_none(asked):
-    said = asked("why is my softmax vs scores").get_by_role("status").inner_text()
+    said = (
+        asked("why is my softmax needed vs the purpose of scores")
+        .get_by_role("status")
+        .inner_text()
+    )
     assert said.startswith("1 place with")
 
 
@@ -207,6 +222,20 @@ def test_what_is_only_like_it_is_said(asked):
 
 def test_a_page_that_was_opened_as_a_file_searches(asked, site):
     assert links(asked("padding", base=f"{site.as_uri()}/"))[0][1].endswith("#inner")
+
+
+def test_while_the_words_are_fetched_the_page_says_so(site, browser):
+    server, base = serve(site)
+    page = browser.new_page()
+    held = []
+    page.route("**/search_records.js", lambda route: held.append(route))
+    page.goto(f"{base}search.html?q=mask", wait_until="commit")
+    page.get_by_role("status").filter(has_text="Fetching the book’s words …").wait_for()
+    held[0].continue_()
+    page.get_by_role("status").filter(has_text="places with").wait_for()
+    page.close()
+    server.shutdown()
+    server.server_close()
 
 
 def test_without_its_records_the_page_says_so(asked, site):

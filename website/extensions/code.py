@@ -72,7 +72,10 @@ class BookFormatter(HtmlFormatter):
 
 
 class CodeBehindItsPicture(SphinxPostTransform):
-    """The code of a drawing or a plot comes behind it, and behind its caption if it has one."""
+    """The code of a drawing or a plot comes behind it, and behind its caption if it has one.
+
+    A link to the caption leads to the picture.
+    """
 
     default_priority = 200  # after MyST-NB has put a fold around it
     formats = ("html",)
@@ -91,6 +94,7 @@ class CodeBehindItsPicture(SphinxPostTransform):
                 both = nodes.container(classes=["book-caption"])
                 caption.parent.replace(caption, both)
                 both.extend([caption, fold])
+                cell["ids"], caption["ids"] = caption["ids"], []
             else:
                 cell.append(fold)
 
@@ -111,7 +115,7 @@ def visit_image(translator: HTML5Translator, node: nodes.image) -> None:
     if not all(side.isdecimal() for side in size):
         size = [round(side) for side in imagesize.get(Path(builder.srcdir) / node["uri"])]
         if min(size) <= 0:
-            raise ExtensionError(f"{node['uri']} does not say how large it is")
+            raise ExtensionError(f"{node['uri']} is no picture in this folder, or has no size")
     width, height = size
     source = f"{builder.imgpath}/{quote(builder.images[node['uri']])}"
     attributes = {"src": source, "alt": node.get("alt", ""), "loading": "lazy"}

@@ -32,7 +32,8 @@ def mathml(tex: str, display: bool = False) -> str:
     try:
         return str(engine().eval(f"temml.renderToString({json.dumps(tex)}, {options})"))
     except JSEvalException as error:
-        raise ExtensionError(f"the formula {tex!r} cannot be set: {error}") from error
+        why = str(error).splitlines()[0]  # the rest is Temml, all of it
+        raise ExtensionError(f"the formula {tex!r} cannot be set: {why}") from None
 
 
 def visit_inline(translator: HTML5Translator, node: nodes.math) -> None:

@@ -126,7 +126,7 @@ class _Rules:
             after = _parts(described)
             for determiner, q in determiners.items():
                 spelled = with_articles([*determiner, *described])[: len(determiner)]
-                before = ((word, DETERMINER) for word, _ in spelled)
+                before = _kinds([word for word, _ in spelled], DETERMINER)
                 found[phrase.person][*before, *after] += p * q
         return [
             NounPhrases(self.number(odds), person, sum(odds.values()))
@@ -180,11 +180,15 @@ class _Told(Writer):
 
 
 def _parts(tokens: Sequence[Token]) -> tuple[Part, ...]:
-    """Words of one unit, as "look at", are of the kind of the first; "" stands for a rule."""
+    """Words of one unit, as "look at", have its kind; "" stands for a rule."""
     found: list[Part] = []
     for units, together in groupby(tokens, key=lambda token: token[1]):
         words = [word for word, _ in together]
-        kind = KIND_OF.get(words[0], OTHER)
-        found += [(word, kind) for word in words if word]
+        found += _kinds([word for word in words if word], KIND_OF.get(words[0], OTHER))
         found += [rule for rule in units if isinstance(rule, int)]
     return tuple(found)
+
+
+def _kinds(words: list[str], kind: str) -> list[tuple[str, str]]:
+    """In "a lot of" and "look at" only the first word is a determiner or a verb."""
+    return [(word, kind if i == 0 or kind == "noun" else OTHER) for i, word in enumerate(words)]

@@ -19,26 +19,38 @@ from website.extensions.page_parts import is_site
 
 FILE = "_static/search_records.js"
 SEARCHED = "intro.html", "chapters/*.html", "appendix/*.html"
-NOT_A_TEXT = "appendix/ledger.html"  # a table of claims, with fields of its own to search them
+# A table of claims, with fields of its own to search them; and what chapters name already.
+NOT_TEXTS = "appendix/ledger.html", "appendix/bibliography.html"
 # Of Sphinx's own search, which knows pages only.
 SPHINX_S = "searchtools.js", "language_data.js"
-# What learners call a place, in other words than the book has there.
+# What learners call a place, in other words than the book has there: one who asks for all words of
+# one of these finds the place.
 BAD = "chapters/the_text_is_bad.html"
 ALSO = {
-    BAD: "garbage gibberish nonsense wrong, the model decoder outputs only eos pad bos, repeats "
-    "the same word token, stuck, stops early, empty, low loss, bug debug",
+    BAD: "garbage, gibberish, nonsense, only eos, only pad, only bos, same word, repeats, "
+    "repetition, stuck, stops early, empty, low loss, bug, debug",
     f"{BAD}#the-end-is-never-learned": "never stops, no eos",
-    f"{BAD}#the-wrong-axis": "softmax dim dimension",
+    f"{BAD}#labels-not-shifted": "copies input",
+    f"{BAD}#the-wrong-axis": "softmax dim, softmax dimension",
     f"{BAD}#dropout-left-on": "forgot model.eval, different output in train and eval",
-    f"{BAD}#a-rate-too-high": "same output for all inputs, does not learn",
-    "chapters/06_positions.html#sec-6.5": "RoPE rotary vs sinusoidal, interleaved or half",
-    "chapters/07_add_and_norm.html#sec-7.3": "LayerNorm vs BatchNorm, biased unbiased std",
+    f"{BAD}#a-rate-too-high": "same output for all inputs, does not learn, learning rate too high",
+    "chapters/00_the_whole_picture.html#sec-0.2": "eos mean",
+    "chapters/03_queries_keys_values.html": "query key value",
+    "chapters/04_scaling_and_masks.html#sec-4.1": "√d",
+    "chapters/06_positions.html": "word order",
+    "chapters/06_positions.html#sec-6.5": "rotary vs sinusoidal, RoPE interleaved, RoPE half",
+    "chapters/07_add_and_norm.html#sec-7.3": "LayerNorm vs BatchNorm, biased std, unbiased std",
+    "chapters/08_the_transformer.html#sec-8.5": "how many parameters, number of parameters",
+    "chapters/09_training.html#sec-9.3": "loss does not go down, loss not decreasing",
     "chapters/09_training.html#sec-9.4": "warmup, Noam schedule",
     "chapters/09_training.html#sec-9.5": "validation loss goes up, overfitting",
     "chapters/10_decoding.html#sec-10.5": "KV cache",
-    "chapters/13_where_the_time_goes.html": "slow, speed, out of memory OOM, GPU CUDA",
+    "chapters/11_translation.html#sec-11.2": "tokenizer, tokenization",
+    "chapters/13_where_the_time_goes.html": "slow, training slow, out of memory, OOM, GPU, CUDA",
     "chapters/13_where_the_time_goes.html#sec-13.3": "quadratic memory, long sequences",
-    "chapters/14_gpt_and_bert.html#sec-14.5": "padding side left or right when generating",
+    "chapters/14_gpt_and_bert.html#sec-14.5": "padding side, padding left or right",
+    "appendix/glossary.html#term-causal-mask": "masked attention, masked self-attention",
+    "appendix/glossary.html#term-mixture-of-experts": "MoE",
 }
 ARTICLE = "//article[contains(concat(' ', @class, ' '), ' bd-article ')]"
 # Not prose: code, what it prints and draws, and what only helps to find one's way.
@@ -94,7 +106,9 @@ def terms(article: HtmlElement, address: str, page: str) -> Iterator[Record]:
                 break
         title, *others, _ = said
         text = " ".join(said[1:])
-        yield Record(f"{address}#{entry.get('id')}", title, page, text, "term", " ".join(others))
+        here = f"{address}#{entry.get('id')}"
+        also = ", ".join(filter(None, [*others, ALSO.get(here)]))
+        yield Record(here, title, page, text, "term", also)
 
 
 def names(article: HtmlElement, address: str, page: str) -> Iterator[Record]:
@@ -126,8 +140,9 @@ def records_of(path: Path, folder: Path) -> Iterator[Record]:
 def write_records(folder: Path) -> None:
     """Those of all pages of a built site, as a script, which a page that was opened as a file may
     load, too. Raises ExtensionError if a place in ``ALSO`` is not there."""
-    pages = [page for where in SEARCHED for page in sorted(folder.glob(where))]
-    found = [r for page in pages if page != folder / NOT_A_TEXT for r in records_of(page, folder)]
+    pages = {page for where in SEARCHED for page in folder.glob(where)}
+    texts = sorted(pages - {folder / name for name in NOT_TEXTS})
+    found = [record for page in texts for record in records_of(page, folder)]
     if lost := ALSO.keys() - {record.address for record in found}:
         raise ExtensionError(f"ALSO names what no page has: {', '.join(sorted(lost))}")
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))

@@ -10,8 +10,8 @@
   };
   const LITTLE = new Set(
     `a about an and are as at be but by can do does for from get gets has have how i if in is it its
-    me my of on only or so that the this to versus vs was what when where which why with you
-    your`.split(/\s+/),
+    me my need needed of on only or purpose so that the this to versus vs was what when where
+    which why with work works you your`.split(/\s+/),
   );
   const says = document.getElementById("search-says");
   const results = document.getElementById("search-hits");
@@ -19,6 +19,8 @@
   for (const input of document.querySelectorAll("input[name=q]")) input.value = asked;
   document.querySelector(".bd-search-container input[name=q]")?.select();
   if (!asked) return;
+  says.textContent = "Fetching the book’s words …"; // the scripts after this one, 0.3 MB
+  await new Promise((fetched) => addEventListener("DOMContentLoaded", fetched));
   says.textContent = "Searching …";
 
   // Chinese has no spaces: each two neighbours are a word. A name is found by its later parts, too.
@@ -34,20 +36,30 @@
   ];
   const plain = (word) => word.toLowerCase().replace(/[-–]|(?<=[a-z]{2}[^s])s$/g, "");
   const telling = (word) => word.length > 2 || /\W/.test(word);
+  const kept = (word) => !LITTLE.has(word.toLowerCase()) && plain(word);
+  const query = asked.replace(/\bsqrt\b[\s(]*/gi, "√"); // as the records of formulas have it
+  const all = new Set(words(query).map(kept).filter(Boolean));
+  // How much of what is asked one of a place's other names is, if all of it is asked.
+  const named = (also) => {
+    const names = also.split(", ").map((name) => words(name).map(kept).filter(Boolean));
+    const found = names.filter((name) => name.length && name.every((word) => all.has(word)));
+    return Math.max(0, ...found.map((name) => name.length / all.size));
+  };
   const index = new MiniSearch({
     fields: ["title", "where", "text", "also"],
-    storeFields: ["address", "title", "where", "text", "kind"],
+    storeFields: ["address", "title", "where", "text", "kind", "name"],
     tokenize: (text) => words(text).flatMap(parts),
-    processTerm: (word) => !LITTLE.has(word.toLowerCase()) && plain(word),
+    processTerm: kept,
     searchOptions: {
       tokenize: words,
       prefix: telling,
       boost: { title: 4, also: 2, where: 0.5 },
-      boostDocument: (_id, _word, { kind }) => KINDS[kind][2],
+      boostDocument: (_id, word, { kind, title, name }) =>
+        KINDS[kind][2] * (1 + 9 * name ** 2) * (all.size === 1 && plain(title) === word ? 2 : 1),
     },
   });
   const records = RECORDS.map(([address, title, where, text, kind, also], id) => {
-    return { id, address, title, where, text, kind, also };
+    return { id, address, title, where, text, kind, also, name: named(also) };
   });
   await index.addAllAsync(records, { chunkSize: 100 });
 
@@ -81,7 +93,6 @@
   };
 
   // All words first; if few places have them, then words spelt nearly so, and then any of them.
-  const query = asked.replace(/\bsqrt\b[\s(]*/gi, "√"); // as the records of formulas have it
   const fuzzy = (word) => word.length > 4 && 0.25;
   const hits = [];
   let exact;

@@ -135,16 +135,11 @@ export function start(host) {
   ];
   figure.select("table", "table", tables);
   const sizes = range(1, 8, 1);
-  figure.slider("K", "beam size K", () => sizes, shown);
-  figure.slider("alpha", "length penalty α", () => range(0, 2, 0.1));
+  figure.slider("K", "beam size K", sizes, shown);
+  figure.slider("alpha", "length penalty α", range(0, 2, 0.1));
   const label = ({ table }) => `how likely ${TABLES[table].word} is as the first word`;
   const shares = range(0.01, 0.6, 0.01);
-  figure.slider(
-    "share",
-    label,
-    () => shares,
-    (share) => percent(share),
-  );
+  figure.slider("share", label, shares, (share) => percent(share));
   const steps = (now) => range(0, nSteps(now), 1);
   figure.slider("step", "step of the search", steps, (step) => shown(step));
   const alt = "The tree of all sentences: what beam search keeps, drops and never computes.";

@@ -111,19 +111,14 @@ export function start(host) {
   };
   const invite = "Let the sentence begin later; then turn the query alone.";
   const figure = new Figure(host, { title: "Turn the query and the key", invite, state, settle });
-  figure.slider(
-    "start",
-    "the sentence begins later, by",
-    () => range(0, 60, 1),
-    (n) => shown(n),
-  );
+  figure.slider("start", "the sentence begins later, by", range(0, 60, 1), (n) => shown(n));
   figure.slider(
     "m",
     "position of the query",
     ({ back }) => range(Math.max(0, back), 60, 1),
     (n) => shown(n),
   );
-  figure.slider("back", "the key, from the query", () => range(10, -10, -1), side);
+  figure.slider("back", "the key, from the query", range(10, -10, -1), side);
   const clocks = CLOCKS.map((clock) => [
     String(clock),
     `of clock ${clock}, ω = ${shown(speed(clock), clock ? 2 : 0)}`,

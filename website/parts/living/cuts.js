@@ -39,12 +39,11 @@ function mark(d, state, nouns) {
   );
 }
 
-/** The words of a sentence: outside of the square, or beside the line on which one head puts it. */
+/** The words of a sentence: outside of the square, or beside its line, away from a straight cut. */
 function name(d, state, nouns) {
   const [x, y] = at(place(state, nouns));
-  const middle = TOP + SIDE / 2;
-  const right =
-    Math.abs(y - middle) < 1 ? nouns[0] === "dog" : y < middle === (nouns[0] !== nouns[1]);
+  const off = x - LEFT - SIDE / 2;
+  const right = Math.abs(off) < 1 ? nouns[0] === "dog" : off > 0;
   const [over, up] = nouns[0] === nouns[1] ? [16, 0] : [14, -11];
   const [sign, anchor] = right ? [1, "start"] : [-1, "end"];
   const words = d.text(x + sign * over, y + sign * up, written(nouns), { anchor });
@@ -78,7 +77,7 @@ export function draw(d, state) {
   d.box(LEFT, TOP, SIDE, SIDE, "plain", { lit: false });
   const corners = [0, 1, 3, 2].map((i) => at(place(state, SENTENCES[i])));
   d.line([...corners, corners[0]], { lit: false, width: 2 });
-  d.text(LEFT - 8, TOP + SIDE / 4, "cat ↑", { anchor: "end", quiet: true });
+  d.text(4, TOP + SIDE / 2, "cat ↑", { anchor: "start", quiet: true });
   d.text(LEFT + SIDE / 2, TOP + SIDE + 30, "dog →", { quiet: true });
   cuts(state).forEach((each, i) => {
     const y = TOP + SIDE + 52 + 18 * i;

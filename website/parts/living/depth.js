@@ -54,12 +54,7 @@ export function start(host) {
   const state = { n: 8, add: true, norm: true };
   const invite = "Take the addition away, then the norm. Then make the stack deeper.";
   const figure = new Figure(host, { title: "Add, norm and depth", invite, state });
-  figure.slider(
-    "n",
-    "layers of two sublayers each",
-    () => range(1, MOST, 1),
-    (n) => String(n),
-  );
+  figure.slider("n", "layers of two sublayers each", range(1, MOST, 1), (n) => String(n));
   figure.box("add", "add: x + F(x), not F(x) alone");
   figure.box("norm", "norm: LayerNorm of the result");
   const alt =

@@ -28,10 +28,6 @@ export class Drawing {
     this.svg.replaceChildren();
   }
 
-  resize(height) {
-    this.svg.setAttribute("viewBox", `0 0 ${WIDTH} ${height}`);
-  }
-
   add(tag, attributes, content = "") {
     const made = document.createElementNS(NAMESPACE, tag);
     for (const [name, value] of Object.entries(attributes))
@@ -71,6 +67,15 @@ export class Drawing {
       ],
       options,
     );
+  }
+
+  /** The left axis and the one at the base. */
+  axes(left, top, base, right) {
+    this.line([
+      [left, top],
+      [left, base],
+      [right, base],
+    ]);
   }
 
   arrow(from, to, options = {}) {
@@ -114,14 +119,7 @@ export class Drawing {
     if (struck) this.add("rect", { ...where, fill: "var(--faint)", "fill-opacity": 0.4 });
     else if (role === "plain") this.add("rect", { ...where, fill: "none", stroke: "var(--faint)" });
     else this.add("rect", { ...where, fill: surface(role), "fill-opacity": 0.1 + 0.4 * full });
-    if (struck)
-      this.line(
-        [
-          [x + 5, y + size[1] - 4],
-          [x + size[0] - 5, y + 4],
-        ],
-        { lit: true },
-      );
+    if (struck) this.segment(x + 5, y + size[1] - 4, x + size[0] - 5, y + 4);
     else this.number(x + size[0] / 2, y + size[1] / 2, value, digits, bold);
   }
 

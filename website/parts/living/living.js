@@ -89,16 +89,17 @@ export class Figure {
     return this;
   }
 
-  /** `allowed(state)` are the values it may be set to; `show` is how one is written. */
+  /** It may be set to the values `allowed`, or `allowed(state)`; `show` is how one is written. */
   slider(name, label, allowed, show = (value) => shown(value, 1), parent = this.controls) {
+    const valuesOf = typeof allowed === "function" ? allowed : () => allowed;
     const words = make("span");
     const value = make("span", { class: "living-value", "aria-hidden": "true" });
     const input = make("input", { type: "range", min: 0, step: 1 });
-    input.addEventListener("input", () => this.set({ [name]: allowed(this.state)[input.value] }));
+    input.addEventListener("input", () => this.set({ [name]: valuesOf(this.state)[input.value] }));
     parent.append(labelled([words, value], input));
     this.parts.push((state) => {
       words.textContent = typeof label === "function" ? label(state) : label;
-      const values = allowed(state);
+      const values = valuesOf(state);
       input.max = values.length - 1;
       input.value = nearest(values, state[name]);
       value.textContent = show(state[name]);

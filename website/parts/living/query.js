@@ -67,7 +67,7 @@ export function start(host) {
   const axis = ({ readings }) => range(SETS[readings].from, SETS[readings].to, 0.1);
   figure.slider("query", "query q: the hour we ask for", axis, clock);
   const reach = (width) => widthOf({ width });
-  figure.slider("width", "width w: how far it looks, in hours", () => WIDTHS, reach);
+  figure.slider("width", "width w: how far it looks, in hours", WIDTHS, reach);
   const sets = [
     ["five", "five, of exercise 3.2"],
     ["forty", "forty, of a whole day"],
@@ -76,7 +76,7 @@ export function start(host) {
   const alt =
     "The readings over the hours of the day, the average of them, and the query as a line.";
   const drawing = figure.drawing(356, alt, (d, now) => {
-    plot(d, now, found(now));
+    plot(d, now, found);
     table(d, now, found(now));
   });
   drag(figure, drawing);

@@ -29,11 +29,7 @@ const key = (d, y, words) => d.text(LEFT, y, words, { anchor: "start", quiet: tr
 
 function axes(d, { top, base }, title, marks) {
   d.text(LEFT, top - 11, title, { anchor: "start", bold: true });
-  d.line([
-    [LEFT, top],
-    [LEFT, base],
-    [RIGHT, base],
-  ]);
+  d.axes(LEFT, top, base, RIGHT);
   for (const [y, words] of marks) d.text(LEFT - 6, y, words, { anchor: "end", quiet: true });
 }
 
@@ -61,11 +57,14 @@ function lossAxes(d, panel, title) {
   });
   learned.removeAttribute("stroke");
   d.segment(LEFT, y(LOG_V), RIGHT, y(LOG_V), { dashed: "4 3", width: 1 });
+  for (const up of [6, 10])
+    d.segment(LEFT - 5, y(BREAK) - up + 3, LEFT + 5, y(BREAK) - up - 3, { width: 1 });
   return y;
 }
 
 function losses(d, state) {
   const y = lossAxes(d, LOSSES, "the losses of three runs");
+  d.text(RIGHT, LOSSES.top - 11, "above 6 by logarithms", { anchor: "end", quiet: true });
   const lines = (of, options) => {
     for (const run of runs(of))
       d.line(

@@ -80,13 +80,8 @@ export function start(host) {
   const state = { rate: HEALTHY, warmUp: 20, norm: "pre" };
   const invite = "Bet, then move the rate to its end. Can a longer warm-up save it?";
   const figure = new Figure(host, { title: "The rate and its warm-up", invite, state });
-  figure.slider("rate", "highest rate", () => RATES, besideHealthy);
-  figure.slider(
-    "warmUp",
-    "steps of warm-up",
-    () => WARM_UPS,
-    (n) => (n ? `${n} of ${STEPS}` : "none"),
-  );
+  figure.slider("rate", "highest rate", RATES, besideHealthy);
+  figure.slider("warmUp", "steps of warm-up", WARM_UPS, (n) => (n ? `${n} of ${STEPS}` : "none"));
   figure.select("norm", "norms", [
     ["pre", "pre-LN, as in this chapter"],
     ["post", "post-LN"],

@@ -46,11 +46,7 @@ function scales(state) {
 }
 
 function axes(d, state, { low, high, height, x }) {
-  d.line([
-    [LEFT, TOP],
-    [LEFT, BASE],
-    [RIGHT, BASE],
-  ]);
+  d.axes(LEFT, TOP, BASE, RIGHT);
   for (let power = low; power <= high; power += high - low > 5 ? 2 : 1)
     d.text(LEFT - 6, height(power), String(10 ** power), { anchor: "end", quiet: true });
   for (let n = 1; n <= MOST; n *= 4) d.text(x(n), BASE + 12, String(n), { quiet: true });

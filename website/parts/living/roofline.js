@@ -61,7 +61,7 @@ export function start(host) {
   const state = { n: 1, machine: "cpu", width: "4", change: "none" };
   const invite = "Add rows until quicker multiplication would help; then change machine and bytes.";
   const figure = new Figure(host, { title: "Share the weights", invite, state });
-  figure.slider("n", "rows that share the weights", () => ROWS, many);
+  figure.slider("n", "rows that share the weights", ROWS, many);
   const machines = [
     ["cpu", "one CPU thread, as measured here"],
     ["h100", "an H100, as its maker states it"],

@@ -113,24 +113,16 @@ export function start(host) {
   ];
   figure.select("which", "distribution of the word after un", names);
   const taus = [0.1, 0.15, 0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 3, 5, 10, 100];
-  figure.slider(
-    "tau",
-    "temperature τ",
-    () => taus,
-    (tau) => shown(tau, tau < 1 ? 2 : 1),
-  );
-  figure.slider(
-    "k",
-    "top-k: how many words stay",
-    () => range(1, OFF, 1),
-    (k) => (k === OFF ? "all" : shown(k)),
+  figure.slider("tau", "temperature τ", taus, (tau) => shown(tau, tau < 1 ? 2 : 1));
+  figure.slider("k", "top-k: how many words stay", range(1, OFF, 1), (k) =>
+    k === OFF ? "all" : shown(k),
   );
   const enough = () => range(0.05, 1, 0.05);
   figure.slider("enough", "top-p: the share that must be reached", enough, (p) =>
     p === 1 ? "all" : shown(p, 2),
   );
   const many = (n) => n.toLocaleString("en");
-  figure.slider("n", "how many words are drawn", () => [1, 10, 100, 1000, 20000], many);
+  figure.slider("n", "how many words are drawn", [1, 10, 100, 1000, 20000], many);
   figure.button("Draw again", () => figure.set({ seed: figure.state.seed + 1 }));
   const alt =
     "The shares of five words as bars: the model's, after reshaping, and among drawn words.";

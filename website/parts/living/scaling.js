@@ -78,11 +78,7 @@ function plot(d, { width, by }) {
   const [top, base] = [182, 272];
   const x = (n) => 62 + 27 * n;
   const y = (slope) => top + (base - top) * Math.min(1, -Math.log10(slope) / 24);
-  d.line([
-    [54, top],
-    [54, base],
-    [346, base],
-  ]);
+  d.axes(54, top, base, 346);
   [0, -8, -16, -24].forEach((power) =>
     d.text(48, y(10 ** power), power ? tiny(10 ** power).slice(4) : "1", {
       anchor: "end",
@@ -124,12 +120,7 @@ export function start(host) {
   const invite = "Set the divisor to 1, then widen the vectors: watch cat’s weight.";
   const state = { width: 64, by: "root" };
   const figure = new Figure(host, { title: "Widen the vectors", invite, state });
-  figure.slider(
-    "width",
-    "d_k: how many numbers a key has",
-    () => WIDTHS,
-    (width) => shown(width),
-  );
+  figure.slider("width", "d_k: how many numbers a key has", WIDTHS, (width) => shown(width));
   const divisors = [
     ["one", "1: undivided"],
     ["root", "√d_k"],

@@ -115,24 +115,11 @@ export function start(host) {
     "who gets a slot, and when",
     POLICIES.map((policy) => [policy, policy]),
   );
-  figure.slider(
-    "load",
-    "load, of what 8 refilled slots can do",
-    () => LOADS,
-    (load) => shown(load, load * 10 === Math.round(load * 10) ? 1 : 2),
+  figure.slider("load", "load, of what 8 refilled slots can do", LOADS, (load) =>
+    shown(load, load * 10 === Math.round(load * 10) ? 1 : 2),
   );
-  figure.slider(
-    "slots",
-    "slots",
-    () => range(1, 8, 1),
-    (n) => shown(n, 0),
-  );
-  figure.slider(
-    "now",
-    "the time to look at",
-    () => range(0, WINDOW, 0.5),
-    (now) => `${shown(now, 1)} s`,
-  );
+  figure.slider("slots", "slots", range(1, 8, 1), (n) => shown(n, 0));
+  figure.slider("now", "the time to look at", range(0, WINDOW, 0.5), (now) => `${shown(now, 1)} s`);
   const alt = "A row for each slot, with who has it over time; below, how many users wait.";
   figure.drawing(320, alt, picture);
   figure.tick(CLAIMS.more, checkMore);

@@ -2,8 +2,8 @@
 
 import { shown } from "../elements.js";
 import { range } from "./living.js";
-import { lookUp, truth } from "./look_up.js";
-import { sum } from "../numbers.js";
+import { truth } from "./look_up.js";
+import { dot, sum } from "../numbers.js";
 import { DAYS } from "./readings.js";
 
 export const SETS = {
@@ -26,11 +26,7 @@ export function scales({ from, to, low, high }) {
 }
 
 function axes(d, { from, to, low, high }, { x, y }) {
-  d.line([
-    [30, 20],
-    [30, 196],
-    [342, 196],
-  ]);
+  d.axes(30, 20, 196, 342);
   for (let hour = from; hour <= to; hour += to - from > 12 ? 4 : 1)
     d.text(x(hour), 208, String(hour), { quiet: true });
   for (let degree = low + 1; degree <= high; degree += 5)
@@ -62,8 +58,9 @@ function legend(d, state) {
   d.text(22, 264, close, { anchor: "start" });
 }
 
-export function plot(d, state, all) {
-  const set = SETS[state.readings];
+/** `weightsOf(state)` says how much each reading counts. */
+export function plot(d, state, weightsOf) {
+  const [set, all] = [SETS[state.readings], weightsOf(state)];
   const { x, y } = scales(set);
   const step = (set.to - set.from) / 156;
   const hours = range(0, 156, 1).map((i) => set.from + i * step);
@@ -79,7 +76,7 @@ export function plot(d, state, all) {
   for (const [name, value] of Object.entries(filled)) area.setAttribute(name, value);
   axes(d, set, { x, y });
   if (state.readings === "forty") inInk(curve((h) => y(truth(h)), TRUTH));
-  const average = (hour) => lookUp(hour, set.hours, set.degrees, state.width);
+  const average = (hour) => dot(weightsOf({ ...state, query: hour }), set.degrees);
   curve((h) => y(average(h)), { role: "query", width: 2 });
   set.hours.forEach((hour, i) =>
     d.dot(x(hour), y(set.degrees[i]), 3 + 9 * Math.sqrt(all[i]), "value", 0.25 + 0.75 * all[i]),

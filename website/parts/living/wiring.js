@@ -39,11 +39,7 @@ function panel(d, state, { title, of, top, base, powers, marked, allowed }) {
   d.box(LEFT, most, RIGHT - LEFT, least - most, "value", { strength: 0.16 }).removeAttribute(
     "stroke",
   );
-  d.line([
-    [LEFT, top],
-    [LEFT, base],
-    [RIGHT, base],
-  ]);
+  d.axes(LEFT, top, base, RIGHT);
   for (const power of marked)
     d.text(LEFT - 6, height(power), tenTo(power), { anchor: "end", quiet: true });
   const lines = (wiring, options) => {
@@ -93,12 +89,7 @@ export function draw(d, state) {
   wire(d, state);
   for (const each of PANELS) panel(d, state, each);
   for (const n of [1, 8, 16, 24, 32]) d.text(x(n), 348, String(n), { quiet: true });
-  d.text(LEFT, 368, "number of layers; shaded: what the claims allow", {
-    anchor: "start",
-    quiet: true,
-  });
-  d.text(LEFT, 384, "thick: this wiring, three stacks; grey: the others", {
-    anchor: "start",
-    quiet: true,
-  });
+  const key = { anchor: "start", quiet: true };
+  d.text(LEFT, 368, "number of layers; shaded: what the claims allow", key);
+  d.text(LEFT, 384, "thick: this wiring, three stacks; grey: the others", key);
 }

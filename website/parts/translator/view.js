@@ -61,7 +61,7 @@ class Translator {
     const form = make("form", {}, label, make("div", { class: "ask" }, this.box.element, go));
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.translate();
+      this.#answer();
     });
     const more = make("div", { class: "knobs" });
     if (full) more.append(this.#examples());
@@ -91,7 +91,13 @@ class Translator {
 
   #take(sentence) {
     this.box.text = sentence;
-    this.translate();
+    this.#answer();
+  }
+
+  /** On a phone the answer comes below what asks for it. */
+  async #answer() {
+    await this.translate();
+    this.written.sentence.scrollIntoView({ block: "nearest" });
   }
 
   #clear() {
@@ -156,7 +162,7 @@ class Translator {
     const typed = split(plain(this.box.text));
     this.box.text = typed.map((each) => (each === word ? meant : each)).join(" ");
     this.box.input.focus();
-    if (!this.unknown.length) this.translate();
+    if (!this.unknown.length) this.#answer();
   }
 
   #prepare() {
