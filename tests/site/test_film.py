@@ -598,7 +598,7 @@ def test_what_it_says_is_so_for_every_sentence(tellings):
                 before = -sum(map(math.log, film["before"])) / len(film["before"])
                 is_so(here[1], before)
                 is_so(here[2], trace["loss"])
-            if here := found("likeliest", r"The most probable is (.+?) \(([^)]*)\), and it is"):
+            if here := found("likeliest", r"The first is (.+?) \(([^)]*)\), and it is"):
                 assert here[1] == rounds[at]["written"]["word"]
                 is_so(here[2], max(rounds[at]["probabilities"]))
             if here := found("cut", r"^Without its look at (\S+), (\S+) (falls|stays)"):
@@ -625,7 +625,7 @@ def test_what_it_says_is_so_for_every_sentence(tellings):
     assert min(seen[kind] for kind in ("falls", "stays", "becomes")) > 5, seen
     assert seen["in part"] > 1
     longest = max((step["says"] for film in tellings for step in film["steps"]), key=len)
-    assert len(longest) <= 260, longest
+    assert len(longest) <= 265, longest
 
 
 def test_each_round_says_where_its_line_goes(tellings):

@@ -182,10 +182,10 @@ export const STEPS = [
     says({ trace, at, name }) {
       const { input, logits, top, probabilities } = trace.rounds[at];
       return say`
-        The row of ${fr(input.word)} meets a column of numbers for each of the ${logits.length} entries
-        of the French list, which gives each of them a score. After the ${term("softmax")} a word one
-        point ahead of another is e ≈ 2.7 times as probable. The most probable is ${fr(name(top[0]))}
-        (${chance(probabilities[top[0]])}), and it is written.`;
+        The row of ${fr(input.word)} meets a column of numbers for each of the ${logits.length} entries of the
+        French list, and each gets a score. After the ${term("softmax")} a word one point ahead of another
+        is e ≈ 2.7 times as probable. The first is ${fr(name(top[0]))} (${chance(probabilities[top[0]])}), and
+        it is written.`;
     },
     seen: ({ trace, at, name }) => `The most probable words: ${likely(trace.rounds[at], name, 5)}`,
   },

@@ -49,11 +49,10 @@ const STEPS = [
         s === place
           ? say`${en(noun)} gets most, ${share(w[s])}`
           : say`${en(words[s])} gets most, ${share(w[s])}, and ${en(noun)} ${share(w[place])}. (A large
-              share needn’t matter: try it in step 8)`;
+              share needn’t matter: see step 8)`;
       return say`
         This is ${term("attention")}. ${en("the")} makes a ${term("query")}, what it looks for, and each
-        word makes a ${term("key")}, how it’s found. The better the two fit, the larger is that word’s
-        share. It asks in four such ways, and on average ${gets}.`;
+        word makes a ${term("key")}, how it’s found. The better the two fit, the larger the share. It asks in four ways: on average ${gets}.`;
     },
     seen: ({ words, looks }) => `Shares: ${looked(words, looks[0])}`,
   },
