@@ -708,7 +708,7 @@ const nouns = moves.nouns.map((noun) => {
   const whole = moves.told(noun);
   return {
     noun, ...kept(whole), looks: whole.looks, arrows: whole.arrows, value: whole.value,
-    color: moves.field(whole.end[0]),
+    color: moves.field(whole.end[0]), start: moves.field(whole.ways[0][0]),
     cuts: [both, [both[0]], [both[1]]].map((cuts) => {
       const { field, now } = moves.told(noun, cuts);
       return { ...kept(now), color: field(now.end[0]), looks: now.looks };
@@ -830,7 +830,7 @@ def test_each_noun_sends_the_to_its_articles_colour_and_the_cut_to_one(moved):
         noun = next(n for n in FOLLOWED if film["noun"] in n.english)
         is_many = film["noun"] == noun.english[1]
         right = "les" if is_many else "la" if noun.feminine else "le"
-        assert (film["article"], film["color"]) == (right, right)
+        assert (film["article"], film["color"], film["start"]) == (right, right, "les")
         assert film["cuts"][0]["article"] == "les"
         assert all(cut["color"] == cut["article"] for cut in film["cuts"])
         assert film["cuts"][1]["article"] == right  # the second look alone is enough, as "?" says

@@ -248,7 +248,7 @@ export const STEPS = [
     round: "all",
     says: ({ known, trace, before }) => say`
       Here the translation${known ? "" : ", its own choice,"} goes in whole, and all places guess at once. The ${term("mask")} keeps
-      each from copying. The ${term("loss")} is its surprise at these words:
+      each from copying. The ${term("loss")} is the model’s surprise at it:
       ${two(Math.log(trace.rounds[0].logits.length))} for a blind guess, ${two(-mean(before.map(Math.log)))}
       before training, ${tiny(trace.loss)} after it. Training changes all tables to lower it.`,
     seen: ({ trace, before }) =>

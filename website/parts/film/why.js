@@ -36,7 +36,7 @@ const STEPS = [
     says: ({ noun }) => say`
       In French ${en("the")} is ${fr("la")} before a feminine noun, ${fr("les")} before a plural, and else
       ${fr("le")}. The colours show what the model would write if ${en("the")} came to lie there. But
-      ${en("the")} starts at one point, whatever follows. How can it know what to be before ${en(noun)}?`,
+      ${en("the")} starts at one point, in ${fr("les")}, whatever follows. How can it know what to be before ${en(noun)}?`,
     seen: ({ ways }) =>
       `“the” starts ${sides(ways[0][0])} of the middle. “le” is written in the lower left, “la” in the lower right, “les” above`,
   },
@@ -137,8 +137,7 @@ const STEPS = [
       const both = cuts.length === 2 && whom.length === 1 && words[whom[0]] === noun;
       return say`
         Now ${en("the")} may not look at ${gone.flat()}, and the model writes ${fr(now.trace.text)}.
-        ${dots} (full dots).
-        ${both ? say`Of ten models trained alike this is the clearest: in the others the French side asks ${en(noun)}, too (see “?”).` : ""}`;
+        ${dots} (full dots).${both ? " Of ten models trained alike, this is the clearest: see “?”." : ""}`;
     },
     seen: ({ now, end }) =>
       `“the” ends ${sides(now.end[0])} of the middle, where “${now.article}” is written; with all looks it ended ${sides(end[0])}`,

@@ -7,6 +7,7 @@ import { share, span, straight, strengths, two } from "../scene.js";
 
 const CELL = 3; // px of a coloured square
 const FIRST = ["cat", "queen", "cats", "cows"];
+const sentenceOf = ({ words }) => words.slice(0, -1).join(" ");
 const shortName = (word) => (word === "<eos>" ? "end" : word);
 
 class Plane {
@@ -108,7 +109,7 @@ class Plane {
   label(k, s, [x, y], { must = false, cls = "word", size = this.size, lang = "en", gap = 9 } = {}) {
     const { scene, P } = this;
     const w = scene.width(s, size);
-    const sides = [gap, 2.2 * gap, 4 * gap].flatMap((g) => [
+    const sides = [gap, 2.2 * gap, 4 * gap, 6 * gap].flatMap((g) => [
       ...[
         [x + g, y, "start"],
         [x - g, y, "end"],
@@ -319,7 +320,7 @@ export function colours(scene) {
   });
   plane.lines(
     [
-      [`the black ${told.noun}`, "word strong"],
+      [sentenceOf(told), "word strong"],
       ["le? la? les?", "word", "fr"],
     ],
     y + 24,
@@ -424,15 +425,13 @@ export const again = (scene) => moved(new Plane(scene), 1);
 
 /** The ways of *the* in several sentences, each to a word that it becomes. */
 function waysTo(plane, all) {
-  const start = all[0].ways[0][0];
   all.forEach(({ key, ways, on }) => {
     plane.way(key, ways, { cls: on ? "trail on" : "trail", d: 0.2 });
     if (!on) plane.dot(`the ${key}`, plane.at(ways.at(-1)), 6, "asker pale");
   });
   for (const { key, ways, on, word } of all.toSorted((a, b) => (b.on ?? 0) - (a.on ?? 0)))
     if (on) plane.the(ways.at(-1), { from: ways[0], word, key });
-    else plane.label(`the ${key}`, word, plane.at(ways.at(-1)), { must: true });
-  return start;
+    else plane.label(`the ${key}`, word, plane.at(ways.at(-1)));
 }
 
 export function nouns(scene) {
@@ -450,7 +449,7 @@ export function nouns(scene) {
   );
   plane.lines(
     all.map((each) => [
-      `${each.words.slice(0, 3).join(" ")}: ${each.trace.text}`,
+      `${sentenceOf(each)}: ${each.trace.text}`,
       is(each) ? "word strong" : "quiet",
     ]),
     plane.panel.y + 14,
@@ -466,11 +465,14 @@ export function both(scene) {
     ways: ways.map((rows) => rows[t]),
   }));
   waysTo(plane, all);
-  const texts = seconds.flatMap(([t, s]) => [
-    [`the … ${words[s]}`, "word strong"],
-    [`looks at ${words[s]}: ${looks.map((look) => share(look[t][s])).join(", then ")}`, "quiet"],
+  const texts = seconds.flatMap(([t, s], i) => [
+    [
+      `${["first", "second"][i]} the: ${words[s]} gets ${looks.map((look) => share(look[t][s])).join(", then ")}`,
+      "quiet",
+    ],
   ]);
-  plane.lines([...texts, [trace.text, "green strong", "fr"]], plane.panel.y + 12);
+  const spoken = [sentenceOf(plane.told), "word strong"];
+  plane.lines([spoken, ...texts, [trace.text, "green strong", "fr"]], plane.panel.y + 12);
 }
 
 export function cut(scene) {
