@@ -225,8 +225,8 @@ export const STEPS = [
       const { input, written } = trace.rounds[at];
       const before = back && en(words[most(trace, at - 1).s]);
       const crossing = crosses
-        ? say`, which comes before ${before} in English, so the lines cross. Nobody told it that French puts
-          it behind`
+        ? say`, which comes before ${before} in English, so the lines cross. It was given
+          no rule, only examples`
         : back
           ? say`, before ${before}, where the last line starts`
           : "";

@@ -8,8 +8,8 @@ import { share } from "./scene.js";
 const NAMES = ["first", "second"];
 const sides = ([x, y]) => {
   const across =
-    Math.abs(x) >= 0.5 && `${shown(Math.abs(x), 1)} to the ${x > 0 ? "right" : "left"}`;
-  const up = Math.abs(y) >= 0.5 && `${shown(Math.abs(y), 1)} ${y > 0 ? "up" : "down"}`;
+    Math.abs(x) >= 0.05 && `${shown(Math.abs(x), 1)} to the ${x > 0 ? "right" : "left"}`;
+  const up = Math.abs(y) >= 0.05 && `${shown(Math.abs(y), 1)} ${y > 0 ? "up" : "down"}`;
   return [across, up].filter(Boolean).join(" and ") || "hardly at all";
 };
 const less = (to, from) => to.map((x, i) => x - from[i]);
@@ -61,7 +61,7 @@ const STEPS = [
     draw: moves,
     says: ({ noun, ways, arrows, place }) => say`
       Each word hands over a ${term("value")}, here an arrow (pale: the whole value of ${en(noun)}). Its
-      share says how much of it counts: ${en(noun)} pulls ${sides(arrows[0][place])}. All are added to
+      four shares say how much of it counts: ${en(noun)} pulls ${sides(arrows[0][place])}. All are added to
       the point of ${en("the")}, and so it moves: ${sides(less(ways[1][0], ways[0][0]))}.`,
     seen: ({ words, arrows, ways }) =>
       `${pulling(words, arrows[0])}. “the” is now ${sides(ways[1][0])} of the middle`,
@@ -73,8 +73,8 @@ const STEPS = [
       Next each word goes alone through a small network, which moves ${en("the")} up (grey). Then a second
       layer asks again: ${en(noun)} gets ${share(looks[1][place])}, and the model writes ${fr(article)}:
       ${fr(trace.text)}. (Here this look alone would do. Chapter 14 has a task that needs two.)`,
-    seen: ({ words, arrows, ways, end }) =>
-      `The network moves “the” ${sides(less(ways[2][0], ways[1][0]))}. ${pulling(words, arrows[1])}. “the” ends ${sides(end[0])} of the middle`,
+    seen: ({ words, arrows, ways }) =>
+      `The network moves “the” ${sides(less(ways[2][0], ways[1][0]))}. ${pulling(words, arrows[1])}. “the” is now ${sides(ways[3][0])} of the middle`,
   },
   {
     name: "Another noun, another way",
@@ -137,7 +137,7 @@ const STEPS = [
       const both = cuts.length === 2 && whom.length === 1 && words[whom[0]] === noun;
       return say`
         Now ${en("the")} may not look at ${gone.flat()}, and the model writes ${fr(now.trace.text)}.
-        ${dots} (full dots).${both ? " Of ten models trained alike, this is the clearest: see “?”." : ""}`;
+        ${dots} (full dots; the colours are for ${en(noun)} alone).${both ? " Of ten models trained alike, this is the clearest: see “?”." : ""}`;
     },
     seen: ({ now, end }) =>
       `“the” ends ${sides(now.end[0])} of the middle, where “${now.article}” is written; with all looks it ended ${sides(end[0])}`,

@@ -109,20 +109,23 @@ class Plane {
   label(k, s, [x, y], { must = false, cls = "word", size = this.size, lang = "en", gap = 9 } = {}) {
     const { scene, P } = this;
     const w = scene.width(s, size);
-    const sides = [gap, 2.2 * gap, 4 * gap, 6 * gap].flatMap((g) => [
-      ...[
-        [x + g, y, "start"],
-        [x - g, y, "end"],
-        [x, y - g - 4, "middle"],
-        [x, y + g + 4, "middle"],
-      ],
-      ...[
-        [x + g, y - g, "start"],
-        [x - g, y - g, "end"],
-        [x + g, y + g, "start"],
-        [x - g, y + g, "end"],
-      ],
-    ]);
+    const far = must ? [1, 2.2, 4, 6] : [1, 1.6];
+    const sides = far
+      .map((times) => times * gap)
+      .flatMap((g) => [
+        ...[
+          [x + g, y, "start"],
+          [x - g, y, "end"],
+          [x, y - g - 4, "middle"],
+          [x, y + g + 4, "middle"],
+        ],
+        ...[
+          [x + g, y - g, "start"],
+          [x - g, y - g, "end"],
+          [x + g, y + g, "start"],
+          [x - g, y + g, "end"],
+        ],
+      ]);
     const boxed = ([lx, ly, anchor]) => ({
       x: anchor === "start" ? lx - 2 : anchor === "end" ? lx - w - 2 : lx - w / 2 - 2,
       ...{ y: ly - 0.6 * size, w: w + 4, h: 1.2 * size },
@@ -168,9 +171,9 @@ class Plane {
   }
 
   /** The word that moves, and where it began. */
-  the(spot, { from, word = "the", key = "0" } = {}) {
+  the(spot, { from, word = "the", key = "0", cls = "asker" } = {}) {
     if (from) this.dot(`from ${key}`, this.at(from), this.roomy ? 5 : 4, "began");
-    this.dot(key, this.at(spot), this.roomy ? 8 : 6.5, "asker", { layer: "text" });
+    this.dot(key, this.at(spot), this.roomy ? 8 : 6.5, cls, { layer: "text" });
     this.label(`word ${key}`, word, this.at(spot), {
       ...{ must: true, cls: "word strong", size: this.size + 1.5, gap: 12 },
     });
@@ -478,7 +481,7 @@ export function both(scene) {
 export function cut(scene) {
   const plane = new Plane(scene);
   const { roomy, panel } = plane;
-  const { cuts, words, place, now, ways, end, field, moves, noun } = plane.told;
+  const { cuts, words, place, now, ways, end, field, moves, noun, article } = plane.told;
   const first = (rows) => rows.map(([the]) => the);
   plane.ground(field);
   plane.way("whole", first(ways), { cls: "trail", o: 0.7 });
@@ -487,7 +490,10 @@ export function cut(scene) {
     if (each.noun !== noun)
       plane.dot(`the ${each.noun}`, plane.at(each.end[0]), 4.5, each.right ? "asker" : "began");
   plane.dot("whole", plane.at(end[0]), roomy ? 6 : 5, "began whole");
-  plane.the(now.end[0], { from: ways[0][0], word: `… ${noun}: ${now.article}` });
+  plane.the(now.end[0], {
+    ...{ from: ways[0][0], word: `… ${noun}: ${now.article}` },
+    cls: now.article === article ? "asker" : "began wrong",
+  });
   const columns = [0.36, 0.7];
   const heads = ["press ×", "first look", "second look"];
   plane.list(
