@@ -193,6 +193,15 @@ def test_a_search_begins_on_any_page_and_marks_what_it_found(opened):
     page.locator(".highlighted").first.wait_for(state="attached")
 
 
+def test_the_search_page_fetches_its_words_once(opened, base):
+    page = opened("404.html")
+    asked = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{base}search.html?q=mask")
+    page.locator("#search-hits a").first.wait_for()
+    assert sum(url.endswith("/search_records.js") for url in asked) == 1
+
+
 def test_a_part_that_does_not_come_says_so(opened, base):
     page = opened("404.html")
     page.context.route("**/view.js", lambda route: route.abort())

@@ -143,7 +143,7 @@ def test_a_sentence_is_translated_and_nothing_is_fetched_before(opened):
 
 def test_who_asks_on_a_small_screen_sees_the_answer(opened):
     page = opened(SMALL)
-    page.set_viewport_size(page.viewport_size | {"height": 420})
+    page.set_viewport_size(page.viewport_size | {"height": 280})
     translate(page)
     seen = "e => { const { top, bottom } = e.getBoundingClientRect();"
     seen += " return top >= 0 && bottom <= innerHeight; }"

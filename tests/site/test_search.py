@@ -17,7 +17,7 @@ PAGE = """<!DOCTYPE html><html><body><nav>Not searched</nav><article class="bd-a
 <section id="a-chapter"><h1>4. Masks<a class="headerlink" href="#">#</a></h1>
 <p class="book-head">7 claims</p><p>Why hide a word?</p>
 <section id="sec-4.2"><h2>4.2 Sure too soon</h2><p>A softmax of large scores is sure.</p>
-<div class="cell"><div class="cell_input">secret_code()</div><div class="output">printed</div></div>
+<div class="cell"><div class="highlight">secret_code()</div><div class="output">printed</div></div>
 <section id="inner"><h3>An inner one</h3><p>About padding,
 <math><msqrt><msub><mi>d</mi><mrow><mi>k</mi></mrow></msub></msqrt
 ><msubsup><mi>x</mi><mi>i</mi><mn>2</mn></msubsup></math>.</p></section></section></section>

@@ -40,6 +40,7 @@ ALSO = {
     "chapters/06_positions.html": "word order",
     "chapters/06_positions.html#sec-6.5": "rotary vs sinusoidal, RoPE interleaved, RoPE half",
     "chapters/07_add_and_norm.html#sec-7.3": "LayerNorm vs BatchNorm, biased std, unbiased std",
+    "chapters/08_the_transformer.html": "attention is all you need",
     "chapters/08_the_transformer.html#sec-8.5": "how many parameters, number of parameters",
     "chapters/09_training.html#sec-9.3": "loss does not go down, loss not decreasing",
     "chapters/09_training.html#sec-9.4": "warmup, Noam schedule",
@@ -56,7 +57,7 @@ ARTICLE = "//article[contains(concat(' ', @class, ' '), ' bd-article ')]"
 # Not prose: code, what it prints and draws, and what only helps to find one's way.
 NOT_SEARCHED = (
     *("h1", "h2", "h3", "h4", "script", "style", "section", "nav", "svg", "img", "summary"),
-    *(".headerlink", ".cell_input", ".output", ".book-head", ".py", ".glossary"),
+    *(".headerlink", ".highlight", ".output", ".book-head", ".py", ".glossary"),
 )
 # What a formula's parts are called where it is one line of text, before which of its children.
 IN_A_LINE = {"msqrt": "√", "msub": " _", "msup": " ^", "msubsup": " _^", "mfrac": " /"}
