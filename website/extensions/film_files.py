@@ -7,14 +7,15 @@ shows that in this one the row of *the* alone decides between *le* and *la*.
 import json
 import shutil
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from transformer.data.grammar import grammar_vocabularies
 from transformer.data.grammar.alignment import starts_with_vowel
-from transformer.data.grammar.lexicon import NOUNS
+from transformer.data.grammar.lexicon import NOUNS, Noun
 from transformer.data.tokens import EOS_ID
 from transformer_book.experiments.translator import trained
 from transformer_book.experiments.translator.trained_models import WEIGHTS
@@ -33,37 +34,35 @@ FOLLOWED = [
 
 
 class Rows(NamedTuple):
-    """Rows of a word in many sentences, (B, 64), and what is known of its noun, (B,)."""
+    """Rows in many sentences, and what is known of their nouns."""
 
-    noun: Tensor  # as it goes in
-    the: Tensor  # as it goes in, after the first look, and at the encoder's end: (3, B, 64)
-    feminine: Tensor
-    many: Tensor
+    noun: Tensor  # (B, 64), as it goes in
+    the: Tensor  # (3, B, 64): as it goes in, after its first look, and at the encoder's end
+    feminine: Tensor  # (B,)
+    many: Tensor  # (B,)
 
 
 @torch.inference_mode()
-def rows(nouns: list) -> Rows:
+def rows(nouns: list[Noun]) -> Rows:
     """Those of each noun in each frame, for one and for several."""
     model, (english, _) = trained(SEED).cpu(), grammar_vocabularies()
-    told = [(n, i, frame[i]) for n in nouns for frame in FRAMES for i in (0, 1)]
-    kept = []
-    parts = (model.src_embedding, model.encoder.layers[0].residual_1, model.encoder.layers[1])
-    hooks = [part.register_forward_hook(lambda *given: kept.append(given[-1][0])) for part in parts]
-    for noun, number, rest in told:
-        sentence = f"the {noun.english[number]} {rest}"
+    told = [(noun, i, frame[i]) for noun in nouns for frame in FRAMES for i in (0, 1)]
+    kept: list[Tensor] = []
+    first, second = model.encoder.layers
+    parts = (model.src_embedding, first.get_submodule("residual_1"), second)
+    for part in parts:
+        part.register_forward_hook(lambda *given: kept.append(given[-1][0, :2]))
+    for noun, i, rest in told:
+        sentence = f"the {noun.english[i]} {rest}"
         model.encode(torch.tensor([[*english.encode(sentence), EOS_ID]]))
-    for hook in hooks:
-        hook.remove()
-    stages = [torch.stack([x[:2] for x in kept[i::3]]) for i in range(3)]
+    stages = torch.stack(kept).unflatten(0, (-1, 3)).transpose(0, 1)  # (3, B, 2, 64)
+    feminine = torch.tensor([noun.feminine for noun, _, _ in told])
     return Rows(
-        stages[0][:, 1],
-        torch.stack([x[:, 0] for x in stages]),
-        torch.tensor([noun.feminine for noun, _, _ in told]),
-        torch.tensor([number == 1 for _, number, _ in told]),
+        stages[0, :, 1], stages[:, :, 0], feminine, torch.tensor([i for _, i, _ in told]) > 0
     )
 
 
-def directions(nouns: list) -> Tensor:
+def directions(nouns: list[Noun]) -> Tensor:
     """Feminine less masculine, several less one: two rows of length 1 at a right angle, (2, 64).
 
     Each is the mean of three differences: of the nouns as they go in, and of *the* after its first
@@ -71,33 +70,25 @@ def directions(nouns: list) -> Tensor:
     """
     found = rows(nouns)
 
-    def apart(x: Tensor, which: Tensor, among: Tensor) -> Tensor:
-        between = x[among & which].mean(dim=0) - x[among & ~which].mean(dim=0)
-        return between / between.norm()
+    def apart(which: Tensor, among: Tensor) -> Tensor:
+        every = torch.stack([found.noun, *found.the[1:]])
+        between = every[:, among & which].mean(dim=1) - every[:, among & ~which].mean(dim=1)
+        return normalize(normalize(between, dim=1).mean(dim=0), dim=0)
 
-    everyone = torch.ones_like(found.many)
-    sources = (found.noun, *found.the[1:])
-    gender = sum(apart(x, found.feminine, ~found.many) for x in sources)
-    number = sum(apart(x, found.many, everyone) for x in sources)
-    gender = gender / gender.norm()
-    number = number - (gender @ number) * gender
-    return torch.stack([gender, number / number.norm()])
+    gender = apart(found.feminine, ~found.many)
+    number = apart(found.many, torch.ones_like(found.many))
+    return torch.stack([gender, normalize(number - (gender @ number) * gender, dim=0)])
 
 
-def plane() -> dict:
+def plane() -> dict[str, Any]:
     """Made from every second noun; the others test it (``tests/site/test_film.py``)."""
-    made = ONE_WORD[::2]
-    axes, found = directions(made), rows(made)
-    at = found.noun @ axes.T
-    halves = zip(
-        (found.feminine & ~found.many, found.many),
-        (~found.feminine & ~found.many, ~found.many),
-        strict=True,
-    )
-    middle = [(at[a, i].mean() + at[b, i].mean()).item() / 2 for i, (a, b) in enumerate(halves)]
+    axes, found = directions(ONE_WORD[::2]), rows(ONE_WORD[::2])
+    at, single = found.noun @ axes.T, ~found.many
+    kinds = ((found.feminine & single, ~found.feminine & single), (found.many, single))
+    ends = [[at[which, i].mean() for which in pair] for i, pair in enumerate(kinds)]
     return {
         "axes": [[round(x, 5) for x in axis.tolist()] for axis in axes],
-        "middle": [round(x, 3) for x in middle],
+        "middle": [round(float(a + b) / 2, 3) for a, b in ends],
         "nouns": [{"forms": noun.english, "feminine": noun.feminine} for noun in ONE_WORD],
         "followed": [form for noun in FOLLOWED for form in noun.english],
     }
