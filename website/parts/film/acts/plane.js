@@ -76,10 +76,11 @@ class Plane {
       scene.add("path", `region ${word}`, { cls: `region ${word}`, layer: "back", p, b: 0 });
       const named = this.taken.flatMap((b) => [0, 0.5, 1].map((t) => [b.x + t * b.w, b.y + 8]));
       const others = coarse.filter(([other]) => other !== word).map(([, u, v]) => [u, v]);
+      const points = this.told.ways.flat().map(this.at);
       const room = ([, x, y]) =>
         Math.min(
           ...[x - P.x, P.x + P.w - x, y - P.y - 10, P.y + P.h - y - 10],
-          ...[...others, ...named].map(([u, v]) => Math.hypot(u - x, v - y)),
+          ...[...others, ...named, ...points].map(([u, v]) => Math.hypot(u - x, v - y)),
         );
       const [, x, y] = coarse
         .filter(([own]) => own === word)
