@@ -272,12 +272,14 @@ def test_a_look_that_is_cut_changes_the_word_or_leaves_it(page):
 def test_a_look_of_the_first_act_is_given_back(page):
     page.evaluate("film.go(7)")
     assert "les chat noir dort" in says(page)
+    assert page.locator(".film svg .point.wrong").count() == 1  # the large dot
     for look in ("first look at cat", "second look at cat"):
         press = page.get_by_role("button", name=f"Give back the {look}")
         assert press.get_attribute("aria-pressed") == "true"
         press.focus()
         page.keyboard.press("Enter")
     assert "writes le chat noir dort" in says(page)
+    assert page.locator(".film svg .point.wrong").count() == 0
     page.get_by_label("the black").select_option("queen")
     assert "les reine noires" in says(page)
 

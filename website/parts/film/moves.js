@@ -9,6 +9,7 @@ import { watch } from "./watch.js";
 export const ARTICLES = ["le", "la", "les"];
 export const VIEW = { left: -14, right: 16, low: -7.4, high: 12.8 }; // of the plane, around its middle
 const NODES = { x: 16, y: 11 }; // in so many columns and rows the decoder is asked
+export const SHOWN = ["cat", "queen", "cats", "cows"]; // whose ways are drawn together
 const UNASKED = "horses"; // in the other nouns' sentences the borders lie a little elsewhere
 const END = 4; // the last of a word's five places
 
@@ -27,10 +28,10 @@ export const meanLook = ({ heads }, t) =>
 
 /**
  * What each word brings word t, as arrows in the plane that together are its move: of each head its
- * share times what the value becomes in W_o, whose bias is dealt out by the shares. `all` has the
- * shares as they are; with 1 in their place, it's the arrow of a whole value.
+ * share times what the value becomes in W_o, whose bias is dealt out by the shares. With `whole` each
+ * value counts in full, as if all shares were 1.
  */
-export function pulls({ model, encoder }, layer, t, all = false) {
+export function pulls({ model, encoder }, layer, t, whole = false) {
   const { heads } = encoder[layer].attention;
   const { weight, bias, columns } = model.encoder[layer].attention.output;
   const size = columns / heads.length;
@@ -41,7 +42,7 @@ export function pulls({ model, encoder }, layer, t, all = false) {
     return heads[0].values.map((_, s) =>
       heads.reduce((sum, { weights, values }, h) => {
         const hands = dot(through.subarray(h * size, (h + 1) * size), values[s]);
-        return sum + (all ? 1 : weights[t][s]) * (hands + dot(axis, bias) / heads.length);
+        return sum + (whole ? 1 : weights[t][s]) * (hands + dot(axis, bias) / heads.length);
       }, 0),
     );
   });

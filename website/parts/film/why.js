@@ -2,6 +2,7 @@
 
 import { shown } from "../elements.js";
 import { asks, again, both, colours, cut, moves, nouns, point } from "./acts/plane.js";
+import { SHOWN } from "./moves.js";
 import { best, en, fr, listed, say, term } from "./say.js";
 import { share } from "./scene.js";
 
@@ -82,11 +83,11 @@ const STEPS = [
     says: ({ noun, article }) =>
       say`
       The same ${en("the")} from the same start: ${en("cat")} sends it to ${fr("le")}, ${en("queen")} to
-      ${fr("la")}, ${en("cats")} and ${en("cows")} to ${fr("les")}${["cat", "queen", "cats", "cows"].includes(noun) ? "" : [", ", en(noun), " to ", fr(article)]}.
+      ${fr("la")}, ${en("cats")} and ${en("cows")} to ${fr("les")}${SHOWN.includes(noun) ? "" : [", ", en(noun), " to ", fr(article)]}.
       Nobody told the model that nouns have a gender. It has seen sentences with their translations,
       and nothing else.`.flat(),
     seen: ({ noun, moves: all }) =>
-      [...new Set(["cat", "queen", "cats", "cows", noun])]
+      [...new Set([...SHOWN, noun])]
         .map((each) => {
           const { end, article } = all.told(each);
           return `Before “${each}” it ends ${sides(end[0])} of the middle and becomes “${article}”`;

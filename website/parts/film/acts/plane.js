@@ -2,11 +2,10 @@
 // that a word goes when it asks. Beside the plane, or under it, stands who answers and how much.
 
 import { embeddingOf, placeOf } from "../../translator/model.js";
-import { spotOf, VIEW } from "../moves.js";
+import { SHOWN, spotOf, VIEW } from "../moves.js";
 import { share, span, straight, strengths, two } from "../scene.js";
 
 const CELL = 3; // px of a coloured square
-const FIRST = ["cat", "queen", "cats", "cows"];
 const sentenceOf = ({ words }) => words.slice(0, -1).join(" ");
 const shortName = (word) => (word === "<eos>" ? "end" : word);
 
@@ -183,11 +182,11 @@ class Plane {
   /** All nouns as they go in; those that can be followed can be pressed. */
   cloud() {
     const { told, scene } = this;
-    const place = placeOf(told.place, 64);
+    const place = placeOf(told.place, told.trace.model.config.d_model);
     const all = told.cloud.flatMap(({ forms, feminine }) =>
       [...new Set(forms)].map((word) => ({ word, feminine })),
     );
-    const seen = [told.noun, ...FIRST];
+    const seen = [told.noun, ...SHOWN];
     const rank = ({ word }) => (seen.includes(word) ? seen.indexOf(word) : seen.length);
     const points = all
       .sort((a, b) => rank(a) - rank(b))
@@ -442,7 +441,7 @@ export function nouns(scene) {
   const plane = new Plane(scene);
   const { told } = plane;
   plane.ground(told.field);
-  const all = told.moves.all([]).filter(({ noun }) => [told.noun, ...FIRST].includes(noun));
+  const all = told.moves.all([]).filter(({ noun }) => [told.noun, ...SHOWN].includes(noun));
   const is = ({ noun }) => noun === told.noun;
   waysTo(
     plane,
@@ -469,11 +468,10 @@ export function both(scene) {
     ways: ways.map((rows) => rows[t]),
   }));
   waysTo(plane, all);
-  const texts = seconds.flatMap(([t, s], i) => [
-    [
-      `${["first", "second"][i]} the: ${words[s]} gets ${looks.map((look) => share(look[t][s])).join(", then ")}`,
-      "quiet",
-    ],
+  const given = (t, s) => looks.map((look) => share(look[t][s])).join(", then ");
+  const texts = seconds.map(([t, s], i) => [
+    `${["first", "second"][i]} the: ${words[s]} gets ${given(t, s)}`,
+    "quiet",
   ]);
   const spoken = [sentenceOf(plane.told), "word strong"];
   plane.lines([spoken, ...texts, [trace.text, "green strong", "fr"]], plane.panel.y + 12);
@@ -490,7 +488,7 @@ export function cut(scene) {
   for (const each of moves.all(cuts))
     if (each.noun !== noun)
       plane.dot(`the ${each.noun}`, plane.at(each.end[0]), 4.5, each.right ? "asker" : "began");
-  plane.dot("whole", plane.at(end[0]), roomy ? 6 : 5, "began whole");
+  plane.dot("whole", plane.at(end[0]), roomy ? 6 : 5, "began");
   plane.the(now.end[0], {
     ...{ from: ways[0][0], word: `… ${noun}: ${now.article}` },
     cls: now.article === article ? "asker" : "began wrong",
