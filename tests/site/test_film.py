@@ -580,10 +580,10 @@ def test_what_it_says_is_so_for_every_sentence(tellings):
                 assert here[1] == words[asks]
                 whom = ["itself" if s == asks else words[s] for s in layers]
                 assert whom == [here[2], here[3] or here[2]]
-            if here := found("hidden", r"\(for (\S+) (\S+) stays?\)"):
+            if here := found("hidden", r"\((\S+) of (\S+) stays?\)"):
                 above = sum(x > 0 for x in first["feedForward"]["hidden"][asks])
                 many = COUNTED[above] if above <= 12 else str(above)
-                assert (here[1], here[2]) == (words[asks], many if above else "none")
+                assert (here[2], here[1]) == (words[asks], many if above else "none")
             across = r"In the second layer (.*?)\.(?: It has asked (\S+)\.)? What they hand over"
             if here := found("first round", across):
                 heads = rounds[0]["layers"][1]["cross"]["heads"]
@@ -594,7 +594,7 @@ def test_what_it_says_is_so_for_every_sentence(tellings):
                 assert here[2] == (words[asked] if has_asked else None)
             if here := found("first word", r"^(\S+) goes back in"):
                 assert here[1] == rounds[0]["written"]["word"]
-            if here := found("loss", r"guess, (\S+) before training, (.+) after it\."):
+            if here := found("loss", r"chances, (\S+) before training, (.+) after it\."):
                 before = -sum(map(math.log, film["before"])) / len(film["before"])
                 is_so(here[1], before)
                 is_so(here[2], trace["loss"])

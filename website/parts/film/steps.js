@@ -121,10 +121,10 @@ export const STEPS = [
     who: "words",
     label: "Follow",
     says: ({ width, inner, alive, asks, words }) => say`
-      What the heads bring is added to the row: it has moved. But an average only mixes. So each row goes
-      alone through a small network (grey before): ${width} numbers make ${inner}, those below zero become
-      zero (for ${en(words[asks])} ${alive[asks] ? counted(alive[asks]) : "none"}
-      stay${alive[asks] === 1 ? "s" : ""}), and ${width} made of these are added, too.`,
+      What the heads bring is added to the row: it has moved. But an average only mixes what is there. So
+      each row goes alone through a small network (grey before): ${width} numbers make ${inner}, those below
+      zero become zero (${alive[asks] ? counted(alive[asks]) : "none"} of ${en(words[asks])}
+      stay${alive[asks] === 1 ? "s" : ""}), and ${width} made of these are added.`,
     seen: ({ words, alive, inner }) =>
       `How many of ${inner} numbers stay above zero: ${words.map((word, t) => `“${word}” ${alive[t]}`).join(", ")}`,
   },
@@ -249,7 +249,7 @@ export const STEPS = [
     says: ({ known, trace, before }) => say`
       Here the translation${known ? "" : ", its own choice,"} goes in whole, and all places guess at once. The ${term("mask")} keeps
       each from copying. The ${term("loss")} is the model’s surprise at it:
-      ${two(Math.log(trace.rounds[0].logits.length))} for a blind guess, ${two(-mean(before.map(Math.log)))}
+      ${two(Math.log(trace.rounds[0].logits.length))} for equal chances, ${two(-mean(before.map(Math.log)))}
       before training, ${tiny(trace.loss)} after it. Training changes all tables to lower it.`,
     seen: ({ trace, before }) =>
       `${trace.rounds.map(({ written, probabilities }, r) => `${written.word}: ${chance(before[r])} before training, ${chance(probabilities[written.id])} after it`).join("; ")}; loss ${two(-mean(before.map(Math.log)))} before, ${tiny(trace.loss)} after it`,
@@ -291,7 +291,7 @@ export const STEPS = [
           depends on ${them} in part.`;
       return say`
         Without ${without}, ${fr(written.word)} stays (${p}). Here it can do without ${them}. Other
-        rows, or the French so far, may know it, too.`;
+        rows${at ? ", or the French so far," : ""} may know it, too.`;
     },
     seen({ trace, at, cut, name }) {
       const before = `With all looks: ${likely(trace.rounds[at], name)}`;

@@ -27,7 +27,7 @@ const STEPS = [
     draw: point,
     says: ({ noun }) => say`
       This model, a small relative of ChatGPT, translates into French. In it ${en(noun)} is 64 numbers,
-      so a point in a space of 64 directions. Two are drawn, made from half of the nouns: feminine ones
+      so a point in a space of 64 directions. Two are drawn, made with half of the nouns: feminine ones
       (in French) lie mostly on the right, plurals mostly above.`,
     seen: ({ noun, ways, place }) => `“${noun}” lies ${sides(ways[0][place])} of the middle`,
   },
@@ -61,7 +61,7 @@ const STEPS = [
     name: "The answers move it",
     draw: moves,
     says: ({ noun, ways, arrows, place }) => say`
-      Each word hands over a ${term("value")}, here an arrow (pale: the whole value of ${en(noun)}). Its
+      Each word hands over a ${term("value")}, here an arrow (pale: the whole value of ${en(noun)}). The
       four shares say how much of it counts: ${en(noun)} pulls ${sides(arrows[0][place])}. All are added to
       the point of ${en("the")}, and so it moves: ${sides(less(ways[1][0], ways[0][0]))}.`,
     seen: ({ words, arrows, ways }) =>
@@ -73,7 +73,7 @@ const STEPS = [
     says: ({ noun, trace, looks, place, article }) => say`
       Next each word goes alone through a small network, which moves ${en("the")} up (grey). Then a second
       layer asks again: ${en(noun)} gets ${share(looks[1][place])}, and the model writes ${fr(article)}:
-      ${fr(trace.text)}. (Here this look alone would do. Chapter 14 has a task that needs two.)`,
+      ${fr(trace.text)}. (The second look alone would do here. Chapter 14 has a task for two.)`,
     seen: ({ words, arrows, ways }) =>
       `The network moves “the” ${sides(less(ways[2][0], ways[1][0]))}. ${pulling(words, arrows[1])}. “the” is now ${sides(ways[3][0])} of the middle`,
   },
@@ -111,7 +111,7 @@ const STEPS = [
         .join("; "),
   },
   {
-    name: "And if it may not ask?",
+    name: "And if it may not ask its noun?",
     draw: cut,
     cuts: ({ place }) => [`0 ${place}`, `1 ${place}`],
     says({ cuts, now, moves: all, words, noun }) {
