@@ -121,7 +121,7 @@ export const STEPS = [
     who: "words",
     label: "Follow",
     says: ({ width, inner, alive, asks, words }) => say`
-      What the heads bring is added to the row: it has moved. But an average only mixes what is there. So
+      What the heads bring is added to the row: it has moved. But an average only mixes what’s there. So
       each row goes alone through a small network (grey before): ${width} numbers make ${inner}, those below
       zero become zero (${alive[asks] ? counted(alive[asks]) : "none"} of ${en(words[asks])}
       stay${alive[asks] === 1 ? "s" : ""}), and ${width} made of these are added.`,
