@@ -6,6 +6,13 @@ import { END, fate, last, layout, said, sentences, TABLES, tableWith } from "./b
 import { checkClaim, checkFound, find, nSteps, tell } from "./beam_words.js";
 import { Figure, range } from "./living.js";
 
+export const CLAIMS = Object.values(TABLES).map(({ claim }) => claim);
+export const example = {
+  state: { table: "seven", share: 0.25, K: 3, alpha: 0, step: 3 },
+  shows: ["40", "35", "25", "16", "12", "21", "7", "−1.83", "−1.56", "−1.39"],
+};
+export const breaks = { slider: "beam size", keys: ["ArrowLeft"], claim: 1, because: "25.0 %" };
+
 const CAPTIONS = [
   "ringed: the answer; bold: the likeliest",
   "crossed out: dropped; dashed: not computed",
@@ -125,7 +132,7 @@ function settled() {
 }
 
 export function start(host) {
-  const state = { table: "seven", share: 0.25, K: 3, alpha: 0, step: 3 };
+  const { state } = example;
   const invite = "Set K to 2; then make elle likelier until it is found.";
   const settle = settled();
   const figure = new Figure(host, { title: "Search with beams", invite, state, settle });

@@ -5,6 +5,16 @@ import { Figure, range } from "./living.js";
 import { hand, KEY, QUERY, scored, speed } from "./turns.js";
 
 export const CLAIM = "a later start changes scores of added positions, and no rotary score";
+export const example = {
+  state: { m: 2, back: 1, start: 4, clock: "0", turn: "both", moved: false },
+  shows: ["query at 2", "key at 1", "query at 6", "key at 5", "q · k = 0.85", "−0.28", "0.96"],
+};
+export const breaks = {
+  combobox: "what is turned",
+  keys: ["ArrowDown"],
+  claim: 0,
+  because: "−0.08",
+};
 const CLOCKS = [0, 4, 8]; // of the 32 of d_model = 64
 
 const places = ({ m, back, start }) => [
@@ -102,7 +112,7 @@ export function said(state) {
 const side = (n) => (n === 0 ? "at the same place" : `${Math.abs(n)} ${n > 0 ? "back" : "ahead"}`);
 
 export function start(host) {
-  const state = { m: 2, back: 1, start: 4, clock: "0", turn: "both", moved: false };
+  const { state } = example;
   let [asked, settled] = [state.m, state.m]; // a far key moves the query, as long as it is far
   const settle = (now) => {
     if (now.m !== settled) asked = now.m;

@@ -10,6 +10,16 @@ export const CLAIMS = {
   prefix: "causal attention is attention on every prefix, at once",
   sums: "masked before the softmax the drawn rows sum to one",
 };
+export const example = {
+  state: { bits: attention.CAUSAL, way: "package", place: "-1" },
+  shows: ["27", "73", "8", "35", "57", "2", "23", "62", "14"],
+};
+export const breaks = {
+  checkbox: "chat may look at noir",
+  keys: ["Space"],
+  claim: 0,
+  because: "49 %",
+};
 const part = (share) => `${shown(100 * share)} %`;
 
 /** Why a row is not what it would be if the sentence ended there. */
@@ -121,7 +131,7 @@ export function said(state) {
 }
 
 export function start(host) {
-  const state = { bits: attention.CAUSAL, way: "package", place: "-1" };
+  const { state } = example;
   const invite = "Let le look at noir, then exchange noir for blanc.";
   const figure = new Figure(host, { title: "Edit the mask", invite, state });
   grid(figure);

@@ -7,6 +7,11 @@ import { dot } from "../numbers.js";
 import { clock, digitsOf, plot, scales, SETS, table, widthOf } from "./thermometer.js";
 
 export const CLAIM = "a weighted average beats the nearest reading and the mean on ten days of ten";
+export const example = {
+  state: { query: 7.5, width: 1, readings: "five" },
+  shows: ["2.8", "20.6", "56.0", "20.6", "0.0", "7:30: 8.7 °C"],
+};
+export const breaks = { slider: "width", keys: ["End"], claim: 0, because: "12.0" };
 export const WIDTHS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 4, 6, 8, 12];
 
 function drag(figure, drawing) {
@@ -57,7 +62,7 @@ export function said(state) {
 }
 
 export function start(host) {
-  const state = { query: 7.5, width: 1, readings: "five" };
+  const { state } = example;
   const settle = (now) => {
     const { from, to } = SETS[now.readings];
     now.query = Math.min(to, Math.max(from, now.query));

@@ -9,6 +9,16 @@ export const CLAIMS = {
   drawn: "in the drawn example, division by 8 makes the right key's slope 1000 times larger",
   alike: "divided by √d_k, the median slope at the right key is alike for d_k = 1, 1024",
 };
+export const example = {
+  state: { width: 64, by: "root" },
+  shows: ["−10.7", "77", "23", "divided by √64 = 8", "10", "14", "29", "25", "9"],
+};
+export const breaks = {
+  slider: "d_k",
+  keys: ["ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowLeft"],
+  claim: 0,
+  because: "2.7 times",
+};
 const WORDS = ["the", "old", "queen", "does", "not", "see", "the", "cat"];
 const WIDTHS = range(0, 10, 1).map((n) => 2 ** n);
 const DIVISORS = { one: () => 1, root: Math.sqrt, width: (width) => width };
@@ -118,7 +128,7 @@ export function said(state) {
 
 export function start(host) {
   const invite = "Set the divisor to 1, then widen the vectors: watch cat’s weight.";
-  const state = { width: 64, by: "root" };
+  const { state } = example;
   const figure = new Figure(host, { title: "Widen the vectors", invite, state });
   figure.slider("width", "d_k: how many numbers a key has", WIDTHS, (width) => shown(width));
   const divisors = [
