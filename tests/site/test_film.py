@@ -415,7 +415,8 @@ const measure = (letters, size) => 0.55 * size * letters.length;
 function drawn(step, told, w, h) {
   const scene = new Scene(told, { S: { x: 0, y: 0, w, h }, measure });
   step.draw(scene);
-  const asked = scene.things.filter(({ does }) => does?.address).map(({ label, does }) => {
+  const asked = scene.things.filter(({ does }) => does?.address).map((thing) => {
+    const { "aria-label": label, does } = thing;
     const { from = 0, ...address } = does.address;
     const trace = address.cut ? told.cut : told.trace;
     const { label: what, text, value } = origin(trace, { ...address, cell: from + does.count - 1 });

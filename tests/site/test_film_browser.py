@@ -47,7 +47,7 @@ FILM = """() => {
         const { left, right, top, bottom } = film.svg.getBoundingClientRect();
         const out = (b) => b.left < left - 1 || b.right > right + 1 || b.top < top - 1
             || b.bottom > bottom + 1;
-        const things = [...film.svg.querySelectorAll("text, rect:not(defs rect), path")];
+        const things = [...film.svg.querySelectorAll("text, rect:not(defs rect), circle, path")];
         return things.filter((each) => out(each.getBoundingClientRect()))
             .map((each) => `${each.getAttribute("class")} ${each.textContent}`);
     };
@@ -245,9 +245,9 @@ def test_a_number_says_where_it_comes_from(page):
 
 
 def test_every_number_that_can_be_asked_has_an_answer(page):
-    asks = """() => [...film.picture.things.values()].filter(({ does }) => does.address)
+    asks = """() => [...film.pressed.values()].filter(({ does }) => does.address)
         .map((thing) => { film.asked.open(film.told.trace, thing, thing.does.count - 1);
-            return [thing.label, film.asked.element.textContent]; })"""
+            return [thing["aria-label"], film.asked.element.textContent]; })"""
     for step in steps(page):
         page.evaluate("step => film.go(step)", step)
         answers = page.evaluate(asks)
@@ -272,14 +272,14 @@ def test_a_look_that_is_cut_changes_the_word_or_leaves_it(page):
 def test_a_look_of_the_first_act_is_given_back(page):
     page.evaluate("film.go(7)")
     assert "les chat noir dort" in says(page)
-    assert page.locator(".film svg .point.wrong").count() == 1  # the large dot
+    assert page.locator(".film svg .wrong").count() == 1  # the large dot
     for look in ("first look at cat", "second look at cat"):
         press = page.get_by_role("button", name=f"Give back the {look}")
         assert press.get_attribute("aria-pressed") == "true"
         press.focus()
         page.keyboard.press("Enter")
     assert "writes le chat noir dort" in says(page)
-    assert page.locator(".film svg .point.wrong").count() == 0
+    assert page.locator(".film svg .wrong").count() == 0
     page.get_by_label("the black").select_option("queen")
     assert "les reine noires" in says(page)
 

@@ -32,7 +32,7 @@ from website.extensions.translator_files import write_translator_files
 
 SITE = Path(__file__).resolve().parents[1] / "parts"
 ELEMENTS = "elements.js"  # the explorer's, which is in the package so that it runs on Colab, too
-SHARED = ("numbers.js", "beams_kept.js")  # what parts calculate
+SHARED = ("numbers.js", "beams_kept.js", "drawing.js")  # what parts calculate, and draw with
 WHEN_NEAR = "when_near.js"  # loads a part once the reader comes near it
 FROM_A_FILE = "opened_as_file.js"  # says why modules do not run in a page opened as a file
 FOLDER = "parts-"  # and the hash

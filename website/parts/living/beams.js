@@ -58,19 +58,20 @@ function placeOf({ words, y, at }, { row, box, columns }, { across }) {
 const isOpen = (state) => state === "never" || state === "ahead";
 
 /** A box with a text at its left and a number at its right, as far as the search has come. */
-function drawBox(d, [x, y, width, height], state, [word, number], bold) {
+function drawBox(d, [x, y, width, height], node, state, number, bold) {
   const kept = state === "kept";
+  const word = last(node.words);
   const [strength, unseen] = [kept ? 0.22 : 0, isOpen(state)];
-  const box = d.box(x, y - height / 2, width, height, kept ? "word" : "plain", {
+  d.box(x, y - height / 2, width, height, kept ? "word" : "plain", {
     strength,
     dashed: unseen,
     lit: kept,
+    "data-fate": `${node.words.join(" ")}: ${state}`,
   });
   d.text(x + 4, y, word, { anchor: "start", quiet: !kept, bold });
   if (number && !unseen) d.text(x + width - 4, y, number, { anchor: "end", quiet: !kept });
   if (state === "dropped")
     d.segment(x + 3, y + height / 2 - 3, x + width - 3, y - height / 2 + 3, { role: "mask" });
-  return box;
 }
 
 /** A sentence's last step, its <eos>: the score by which it is compared, once it has ended. */
@@ -83,8 +84,7 @@ function drawEnd(d, node, [x, y, width, height], { table, found, alpha, step }) 
   const [left, middle, wide] = below ? [x, y + height, width] : [END_AT, y, 46];
   if (!below) d.segment(x + width, y, left, y, { width: 0.6 + 5 * node.p });
   d.box(left, middle - height / 2, wide, height, "word", { strength: 0.22 });
-  const score = d.text(left + wide - 4, middle, shown(value, 2), { anchor: "end" });
-  score.setAttribute("data-score", value);
+  d.text(left + wide - 4, middle, shown(value, 2), { anchor: "end", "data-score": value });
   if (step >= found.steps.length && said(words) === found.words)
     d.ring(left, middle - height / 2, wide, height);
 }
@@ -113,8 +113,7 @@ function draw(d, now) {
     const ends = !node.children.length;
     const digits = node.p < 0.1 && now.table === "empty" ? 1 : 0;
     const number = node.words.length ? shown(100 * node.p, digits) : "";
-    const box = drawBox(d, place(node), state, [last(node.words), number], ends && node.p >= best);
-    box.setAttribute("data-fate", `${node.words.join(" ")}: ${state}`);
+    drawBox(d, place(node), node, state, number, ends && node.p >= best);
     if (ends) drawEnd(d, node, place(node), { ...now, found });
   }
 }

@@ -1,7 +1,7 @@
 // What the living figures share: a state, its controls, the chapter's ticks, a line that is read out.
 
 import { button, labelled, make, select, shown } from "../elements.js";
-import { Drawing } from "./drawing.js";
+import { Drawing, element, Picture } from "../drawing.js";
 
 const PAUSE = 400; // ms without a change, after which the line is read out
 
@@ -134,15 +134,18 @@ export class Figure {
     return parent.appendChild(button(words, press));
   }
 
-  /** A drawing of 350 units, made anew by `draw(drawing, state)` after each change. */
+  /** An SVG of 350 units, in which `draw(drawing, state)` draws anew after each change. */
   drawing(height, alt, draw) {
-    const drawing = new Drawing(height, alt);
-    this.picture.append(drawing.svg);
+    const svg = this.picture.appendChild(element("svg"));
+    const attributes = { viewBox: `0 0 350 ${height}`, role: "img", "aria-label": alt };
+    for (const [name, value] of Object.entries(attributes)) svg.setAttribute(name, value);
+    const picture = new Picture(svg);
     this.parts.push((state) => {
-      drawing.clear();
+      const drawing = new Drawing();
       draw(drawing, state);
+      picture.show(drawing.things);
     });
-    return drawing;
+    return svg;
   }
 
   /**

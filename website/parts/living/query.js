@@ -14,18 +14,18 @@ export const example = {
 export const breaks = { slider: "width", keys: ["End"], claim: 0, because: "12.0" };
 export const WIDTHS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 4, 6, 8, 12];
 
-function drag(figure, drawing) {
+function drag(figure, svg) {
   const move = (event) => {
     if (event.type === "pointermove" && !event.buttons) return;
-    const box = drawing.svg.getBoundingClientRect();
-    if (event.type === "pointerdown") drawing.svg.setPointerCapture(event.pointerId);
+    const box = svg.getBoundingClientRect();
+    if (event.type === "pointerdown") svg.setPointerCapture(event.pointerId);
     const at = scales(SETS[figure.state.readings]).hour(
       ((event.clientX - box.left) * 350) / box.width,
     );
     figure.set({ query: Math.round(at * 10) / 10 });
   };
-  drawing.svg.classList.add("living-dragged");
-  for (const name of ["pointerdown", "pointermove"]) drawing.svg.addEventListener(name, move);
+  svg.classList.add("living-dragged");
+  for (const name of ["pointerdown", "pointermove"]) svg.addEventListener(name, move);
 }
 
 const found = ({ query, width, readings }) => weights(query, SETS[readings].hours, width);
@@ -80,11 +80,11 @@ export function start(host) {
   figure.select("readings", "readings", sets);
   const alt =
     "The readings over the hours of the day, the average of them, and the query as a line.";
-  const drawing = figure.drawing(356, alt, (d, now) => {
+  const svg = figure.drawing(356, alt, (d, now) => {
     plot(d, now, found);
     table(d, now, found(now));
   });
-  drag(figure, drawing);
+  drag(figure, svg);
   figure.tick(CLAIM, check);
   figure.begin(said);
 }

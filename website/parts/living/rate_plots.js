@@ -52,10 +52,8 @@ function lossAxes(d, panel, title) {
     title,
     MARKED.map((loss) => [y(loss), String(loss)]),
   );
-  const learned = d.box(LEFT, y(COUNTING), RIGHT - LEFT, panel.base - y(COUNTING), "value", {
-    strength: 0.16,
-  });
-  learned.removeAttribute("stroke");
+  const learned = panel.base - y(COUNTING);
+  d.box(LEFT, y(COUNTING), RIGHT - LEFT, learned, "value", { strength: 0.16, stroke: "none" });
   d.segment(LEFT, y(LOG_V), RIGHT, y(LOG_V), { dashed: "4 3", width: 1 });
   for (const up of [6, 10])
     d.segment(LEFT - 5, y(BREAK) - up + 3, LEFT + 5, y(BREAK) - up - 3, { width: 1 });

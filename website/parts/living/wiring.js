@@ -36,9 +36,7 @@ function panel(d, state, { title, of, top, base, powers, marked, allowed }) {
   const y = (value) => height(Math.log10(value));
   d.text(LEFT, top - 10, title, { anchor: "start", bold: true });
   const [least, most] = allowed.map(y);
-  d.box(LEFT, most, RIGHT - LEFT, least - most, "value", { strength: 0.16 }).removeAttribute(
-    "stroke",
-  );
+  d.box(LEFT, most, RIGHT - LEFT, least - most, "value", { strength: 0.16, stroke: "none" });
   d.axes(LEFT, top, base, RIGHT);
   for (const power of marked)
     d.text(LEFT - 6, height(power), tenTo(power), { anchor: "end", quiet: true });
