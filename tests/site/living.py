@@ -25,7 +25,8 @@ FIGURES = {  # the number of its chapter, where a figure has its place
 }
 PAGE = """<!DOCTYPE html><html lang="en" data-theme="{scheme}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>A figure</title>
-<link rel="icon" href="data:,"><link rel="stylesheet" href="living/living.css"></head>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="parts.css">
+<link rel="stylesheet" href="living/living.css"></head>
 <body style="margin: 8px"><div class="book-living" data-figure="{name}"><p>Without scripts</p></div>
 <script type="module" src="living/figures.js"></script></body></html>"""
 

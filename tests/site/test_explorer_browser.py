@@ -279,9 +279,3 @@ def test_it_is_dark_where_the_page_says_so_and_else_as_the_system(opened, attrib
     page.emulate_media(media="screen")
     page.evaluate("document.documentElement.dataset.theme = 'light'")
     assert scheme() == "light"
-
-
-def test_without_scripts_the_plain_table_is_seen(opened):
-    page = opened(explore([cat()]), java_script_enabled=False)
-    assert page.get_by_role("columnheader").all_inner_texts() == ["the", "black", "cat", "<eos>"]
-    assert page.get_by_role("combobox").count() == 0

@@ -10,7 +10,7 @@ from website.server import serve
 
 PAGE = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>Film</title>
 <meta name="viewport" content="width=device-width"><link rel="icon" href="data:,">
-<link rel="stylesheet" href="film/film.css"><style>
+<link rel="stylesheet" href="parts.css"><link rel="stylesheet" href="film/film.css"><style>
 @font-face { font-family: Serif; src: url("serif.woff2") }
 body { font-family: Serif; margin: 0 }
 @media (min-width: 1040px) { body { width: calc(80vw - 3.5rem) } }</style></head><body>

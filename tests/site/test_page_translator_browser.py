@@ -17,7 +17,7 @@ from website.server import serve
 
 PAGE = """<!DOCTYPE html><html lang="en" data-theme="{scheme}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>Try</title>
-<link rel="icon" href="data:,"><link rel="stylesheet" href="translator/room.css">
+<link rel="icon" href="data:,"><link rel="stylesheet" href="parts.css">
 <link rel="stylesheet" href="translator/translator.css">
 {script}</head><body style="margin: 8px">{body}</body></html>"""
 SCRIPT = '<script type="module" src="translator/view.js"></script>'
@@ -170,7 +170,7 @@ def test_a_small_one_opens_with_the_first_example_translated_and_fetches_nothing
     assert "To write noir, it looks at black" in says
     assert page.locator(".sentence").inner_text() == "le chat noir dort"
     assert "head" not in page.locator(".translator").inner_text()  # a word of chapter 5
-    assert page.locator(".spoken").count() == 0
+    assert page.locator(".heard").count() == 0
     assert page.evaluate("said") == []
     first = looks(page)
     layer = translator_words()["head"]["layer"]
@@ -180,7 +180,7 @@ def test_a_small_one_opens_with_the_first_example_translated_and_fetches_nothing
     assert set(page.evaluate("said")) == {"says"}
     assert not any(url.endswith("safetensors") for url in page.asked)
     translate(page)
-    assert page.locator(".spoken").inner_text() == "le chat noir dort."
+    assert page.locator(".heard").inner_text() == "le chat noir dort."
     torch.testing.assert_close(looks(page), first, rtol=0, atol=2e-5)
 
 
@@ -489,7 +489,7 @@ def test_a_long_sentence_stays_within_the_screen(opened):
     long = "the beautiful swimming pool does not often need a lot of intelligent students"
     translate(page, f"{long} near the beautiful computers")
     right = page.locator(".translator").evaluate("e => e.getBoundingClientRect().right")
-    rights = page.locator(".translator *:not(.spoken)").evaluate_all(
+    rights = page.locator(".translator *:not(.heard)").evaluate_all(
         "all => all.map((e) => e.getBoundingClientRect().right)"
     )
     assert max(rights) <= right

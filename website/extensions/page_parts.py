@@ -33,6 +33,7 @@ from website.extensions.translator_files import write_translator_files
 SITE = Path(__file__).resolve().parents[1] / "parts"
 ELEMENTS = "elements.js"  # the explorer's, which is in the package so that it runs on Colab, too
 SHARED = ("numbers.js", "beams_kept.js", "drawing.js")  # what parts calculate, and draw with
+STYLE = "parts.css"  # of all parts, with the drawings' colours before it
 WHEN_NEAR = "when_near.js"  # loads a part once the reader comes near it
 FROM_A_FILE = "opened_as_file.js"  # says why modules do not run in a page opened as a file
 FOLDER = "parts-"  # and the hash
@@ -42,34 +43,22 @@ STAMPED = re.compile(rf"_static/({FOLDER}[0-9a-f]+)/")
 class Part(NamedTuple):
     """What an element of one class needs: a folder of ``parts/``, and in it a module and a style.
 
-    The drawings' colours are put before the style, for what the selector ``look`` selects.
-    ``write`` adds to the copy what is made from the package. ``room`` is a style that keeps the
-    part's place until it comes.
+    ``write`` adds to the copy what is made from the package.
     """
 
     folder: str
     script: str
     style: str
-    look: str
     write: Callable[[Path], None] | None = None
-    room: str | None = None
 
 
 PARTS = {
-    "book-translator": Part(
-        *("translator", "view.js", "translator.css", ".translator"),
-        write=write_translator_files,
-        room="room.css",
-    ),
-    "book-film": Part(  # reads the translator's modules, too
-        *("film", "film.js", "film.css", ".film"),
-        write=write_film_files,
-    ),
-    "book-living": Part(
-        *("living", "figures.js", "living.css", ".living"),
-        write=write_living_files,
-    ),
-    "book-ledger": Part("ledger", "filter.js", "ledger.css", ".ledger"),
+    "book-translator": Part("translator", "view.js", "translator.css", write_translator_files),
+    "book-film": Part(
+        "film", "film.js", "film.css", write_film_files
+    ),  # reads the translator's, too
+    "book-living": Part("living", "figures.js", "living.css", write_living_files),
+    "book-ledger": Part("ledger", "filter.js", "ledger.css"),
 }
 
 
@@ -97,9 +86,9 @@ def copy_parts(app: Sphinx) -> None:
 def copy_part(part: Part, place: Path) -> None:
     """Copies a part into ``place``, and the modules that parts share."""
     shutil.copytree(SITE / part.folder, place / part.folder, dirs_exist_ok=True)
-    style = place / part.folder / part.style
-    palette = style_sheet(part.look, f'html[data-theme="dark"] {part.look}')
-    style.write_text(palette + style.read_text(encoding="utf-8"), encoding="utf-8")
+    palette = style_sheet(".part", 'html[data-theme="dark"] .part')
+    shared = (SITE / STYLE).read_text(encoding="utf-8")
+    (place / STYLE).write_text(palette + shared, encoding="utf-8")
     for name in SHARED:
         shutil.copy(SITE / name, place / name)
     elements = files("transformer_book.explorer") / ELEMENTS
@@ -151,8 +140,8 @@ def load_parts(
             f'\n<script type="module">import {{ whenNear }} from {loader};\n'
             f"whenNear({', '.join(map(json.dumps, told))});</script>"
         )
-        for style in filter(None, (part.room, part.style)):
-            app.add_css_file(f"{place.name}/{part.folder}/{style}")
+        for style in (STYLE, f"{part.folder}/{part.style}"):
+            app.add_css_file(f"{place.name}/{style}")
     if found:
         app.add_js_file(f"{place.name}/{FROM_A_FILE}", loading_method="defer")
 

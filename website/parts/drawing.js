@@ -13,6 +13,9 @@ function known(role) {
 }
 export const surface = (role) => `var(--${known(role)})`;
 export const line = (role) => `var(--${known(role)}-line)`;
+/** So many percent of a role's surface, on paper. */
+export const mixed = (role, percent) =>
+  `color-mix(in srgb, ${surface(role)} ${percent}%, var(--paper))`;
 const written = (role) => `color-mix(in srgb, ${line(role)} 75%, var(--ink))`; // dark enough to read
 
 const rounded = (value, to = 100) => Math.round(value * to) / to;

@@ -89,7 +89,7 @@ class Film {
     this.section = make(
       "section",
       {
-        ...{ class: "film", "aria-label": "Why a word asks, and how, step by step" },
+        ...{ class: "part film", "aria-label": "Why a word asks, and how, step by step" },
         tabindex: -1, // a click in the picture gives the keys to the film
       },
       make("div", { class: "head" }, this.title, this.opener, help),

@@ -1,7 +1,7 @@
 // The map of the model, which stays in view: the encoder beside the decoder. On a wide screen both are
 // read from the bottom up, as in chapter 0; on a narrow one from the left to the right.
 
-import { line, path } from "../drawing.js";
+import { line, mixed, path } from "../drawing.js";
 import { filled } from "./scene.js";
 
 // A part: its place on the way, its colour, its name. Grey is what has no colour of its own.
@@ -98,10 +98,11 @@ export function drawMap(scene, { upright, lit, done, lens, english, french, next
       }
       if (WORDS.includes(name) && upright) return;
       const { x, y, w, h } = boxes[name];
-      const strength = { lit: 0.42, done: 0.16 }[state(name)] ?? 0;
+      const fill = mixed(role, { lit: 42, done: 16 }[state(name)] ?? 0);
       const works = { stroke: "var(--ink)", "stroke-width": 1.8 };
-      const look = { strength, stroke: line("plain"), ...(state(name) === "lit" && works) };
-      scene.box(x, y, w, h, role, { name: `map ${name}`, r: upright ? 5 : 3, ...look });
+      const look = state(name) === "lit" ? works : { stroke: line("plain") };
+      const more = { name: `map ${name}`, r: upright ? 5 : 3, strength: 1, fill };
+      scene.box(x, y, w, h, role, { ...more, ...look });
     });
   }
   addMemory(scene, map, state("memory"));

@@ -45,7 +45,7 @@ export class Figure {
     this.status = make("p", { class: "living-status", role: "status" });
     this.section = make(
       "section",
-      { class: "living", "aria-label": title },
+      { class: "part living", "aria-label": title },
       make("p", { class: "living-title", "aria-hidden": "true" }, title),
       make("p", { class: "living-invite" }, invite),
       this.picture,

@@ -72,7 +72,7 @@ class Translator {
     const asked = make("div", {}, form, ...(full ? [this.search.element] : []), this.state);
     const answer = make("div", { class: "answer" }, this.written.element, this.help);
     const both = make("div", { class: "both" }, asked, answer);
-    return make("section", { class: "translator", "aria-label": NAME }, name, both);
+    return make("section", { class: "part translator", "aria-label": NAME }, name, both);
   }
 
   #examples() {

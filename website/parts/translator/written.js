@@ -241,7 +241,7 @@ export class Written {
     const line = ["To write ", word(this.target[t]), `, ${this.#who()} at `, ...at(first)];
     if (weights[second] >= 0.005) line.push(", ", ...at(second));
     line.push(".");
-    const spoken = make("span", { class: "spoken", lang: "fr" }, `${this.#text()}. `);
+    const spoken = make("span", { class: "heard", lang: "fr" }, `${this.#text()}. `);
     this.says.replaceChildren(...(isNew ? [spoken] : []), ...line);
   }
 }

@@ -10,9 +10,9 @@ function cells(scene, [x, y, w, h], role, row, { name, most, size, asks, bold = 
   scene.strip(x, y, w, h, role, soft, { name, asks, delay, row: h + 2 });
   if (!size) return;
   const cell = w / row.length;
-  const look = { anchor: "middle", size, on: bold, delay };
+  const look = { anchor: "middle", size, bold, quiet: false, delay };
   row.forEach((value, i) => {
-    scene.word(x + cell * (i + 0.5), y, two(value), { name: `${name} ${i}`, lang: null, ...look });
+    scene.text(x + cell * (i + 0.5), y, two(value), { name: `${name} ${i}`, ...look });
   });
 }
 

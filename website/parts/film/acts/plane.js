@@ -1,7 +1,7 @@
 // The first act: words as points of a plane, coloured by what the decoder would write there, and the way
 // that a word goes when it asks. Beside the plane, or under it, stands who answers and how much.
 
-import { line, path, surface } from "../../drawing.js";
+import { line, mixed, path } from "../../drawing.js";
 import { embeddingOf, placeOf } from "../../translator/model.js";
 import { SHOWN, spotOf, VIEW } from "../moves.js";
 import { filled, share, span, strengths, two } from "../scene.js";
@@ -83,7 +83,7 @@ class Plane {
       }
     }
     for (const [word, d] of paths) {
-      const fill = `color-mix(in srgb, ${surface("loss")} ${SHADES[word]}%, var(--paper))`;
+      const fill = mixed("loss", SHADES[word]);
       scene.add("path", { name: `region ${word}`, layer: "back", d, fill });
       const named = this.taken.flatMap((b) => [0, 0.5, 1].map((t) => [b.x + t * b.w, b.y + 8]));
       const others = coarse.filter(([other]) => other !== word).map(([, u, v]) => [u, v]);
