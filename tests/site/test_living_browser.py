@@ -211,6 +211,9 @@ def test_the_query_is_dragged(opened):
     assert f"12:00: {answer:.1f} °C" in words(page)
     page.mouse.move(box["x"] + 60 * unit, box["y"] + 60 * unit)  # no button is held
     assert f"12:00: {answer:.1f} °C" in words(page)
+    press(page, "width", "End")  # the drawn answer, too, is of this width
+    answer = (scores / 12**2).softmax(dim=0) @ torch.tensor([7.0, 6, 9, 11, 16])
+    assert f"12:00: {answer:.1f} °C" in words(page)
     control(page, "combobox", "readings").select_option("forty")
     wait_for(page, "the look-up says")
     assert len(page.locator("svg circle").all()) == 40 + 4  # the query, and three in the legend

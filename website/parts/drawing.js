@@ -18,6 +18,12 @@ export const mixed = (role, percent) =>
   `color-mix(in srgb, ${surface(role)} ${percent}%, var(--paper))`;
 const written = (role) => `color-mix(in srgb, ${line(role)} 75%, var(--ink))`; // dark enough to read
 
+/** A power of ten as it is written: 10⁻¹², and 1 for 10⁰. */
+export function tenTo(power) {
+  const digits = [...String(Math.abs(power))].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
+  return power ? `10${power < 0 ? "⁻" : ""}${digits.join("")}` : "1";
+}
+
 const rounded = (value, to = 100) => Math.round(value * to) / to;
 
 /** A point, as it stands in a path. */
@@ -59,13 +65,15 @@ export class Drawing {
     this.line(ends, options);
   }
 
-  /** The left axis and the one at the base. */
-  axes(left, top, base, right) {
+  /** The left axis and the one at the base, with marks: where one stands, and its words. */
+  axes(left, top, base, right, { up = [], along = [] } = {}) {
     this.line([
       [left, top],
       [left, base],
       [right, base],
     ]);
+    for (const [y, words] of up) this.text(left - 6, y, words, { anchor: "end", quiet: true });
+    for (const [x, words] of along) this.text(x, base + 12, words, { quiet: true });
   }
 
   arrow(from, to, options = {}) {

@@ -1,7 +1,7 @@
 // What all scenes draw with: a drawing with a stage and its sizes, in which each thing has a name, with
 // rows of numbers, and with what can be pressed. And how the film writes a number.
 
-import { Drawing, line, point } from "../drawing.js";
+import { Drawing, line, point, tenTo } from "../drawing.js";
 import { percent, shown } from "../elements.js";
 
 export const two = (value) => shown(value, 2);
@@ -12,7 +12,7 @@ export const ORDINALS = "first second third fourth fifth sixth seventh eighth".s
 export function large(value) {
   if (value < 1e6) return value < 1000 ? two(value) : Math.round(value).toLocaleString("en");
   const [digits, power] = value.toExponential(1).split("e+");
-  return `${digits}·10${[...power].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
+  return `${digits}·${tenTo(Number(power))}`;
 }
 
 /** A weight in whole percent, and neither none nor all where there is some of another. */

@@ -1,7 +1,7 @@
 // What the living figures share: a state, its controls, the chapter's ticks, a line that is read out.
 
 import { button, labelled, make, select, shown } from "../elements.js";
-import { Drawing, element, Picture } from "../drawing.js";
+import { Drawing, element, Picture, tenTo } from "../drawing.js";
 
 const PAUSE = 400; // ms without a change, after which the line is read out
 
@@ -10,7 +10,7 @@ export function tiny(value) {
   if (value === 0 || value >= 0.001)
     return shown(value, value === 0 || value >= 0.1 ? 2 : value >= 0.01 ? 3 : 4);
   const [digits, power] = value.toExponential(1).split("e-");
-  return `${digits}·10⁻${[...power].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
+  return `${digits}·${tenTo(-power)}`;
 }
 
 /** Which claims broke and which hold again, for those who do not see the marks. */
@@ -169,8 +169,9 @@ export class Figure {
   }
 }
 
+/** The numbers from `from` on, a step apart, up to `to`. */
 export const range = (from, to, step) =>
-  Array.from({ length: Math.round((to - from) / step) + 1 }, (_, i) =>
+  Array.from({ length: Math.floor((to - from) / step + 1e-9) + 1 }, (_, i) =>
     Number((from + i * step).toFixed(6)),
   );
 

@@ -1,7 +1,7 @@
 // Chapter 4, sections 4.4 and 4.5: a mask edited cell by cell, and five ways to hide a key.
 
 import { make, shown } from "../elements.js";
-import { Figure } from "./living.js";
+import { Figure, list } from "./living.js";
 import * as attention from "./masked_attention.js";
 import { sum } from "../numbers.js";
 
@@ -119,11 +119,10 @@ export function said(state) {
   const [words, place, lit] = [wordsOf(state), Number(state.place), changed(state)];
   const rows = PLACES.filter((t) => lit[t]);
   const early = rows.filter((t) => t < place).map((t) => words[t]);
-  const of = (list) => list.join(", ").replace(/, ([^,]+)$/, " and $1");
   const effect = early.length
-    ? `. The output changes at ${of(rows.map((t) => words[t]))}: a leak to ${of(early)}.`
+    ? `. The output changes at ${list(rows.map((t) => words[t]))}: a leak to ${list(early)}.`
     : rows.length
-      ? `. The output changes at ${of(rows.map((t) => words[t]))}, and at no earlier word.`
+      ? `. The output changes at ${list(rows.map((t) => words[t]))}, and at no earlier word.`
       : ", and no output changes: nothing leaks from it.";
   if (place > 0) return `${WORDS[place]} is exchanged for ${words[place]}${effect}`;
   const hidden = [...state.bits].filter((bit) => bit === "0").length;

@@ -29,8 +29,7 @@ const key = (d, y, words) => d.text(LEFT, y, words, { anchor: "start", quiet: tr
 
 function axes(d, { top, base }, title, marks) {
   d.text(LEFT, top - 11, title, { anchor: "start", bold: true });
-  d.axes(LEFT, top, base, RIGHT);
-  for (const [y, words] of marks) d.text(LEFT - 6, y, words, { anchor: "end", quiet: true });
+  d.axes(LEFT, top, base, RIGHT, { up: marks });
 }
 
 function rate(d, state) {

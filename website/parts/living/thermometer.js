@@ -27,11 +27,10 @@ export function scales({ from, to, low, high }) {
 }
 
 function axes(d, { from, to, low, high }, { x, y }) {
-  d.axes(30, 20, 196, 342);
-  for (let hour = from; hour <= to; hour += to - from > 12 ? 4 : 1)
-    d.text(x(hour), 208, String(hour), { quiet: true });
-  for (let degree = low + 1; degree <= high; degree += 5)
-    d.text(24, y(degree), String(degree), { anchor: "end", quiet: true });
+  d.axes(30, 20, 196, 342, {
+    up: range(low + 1, high, 5).map((degree) => [y(degree), String(degree)]),
+    along: range(from, to, to - from > 12 ? 4 : 1).map((hour) => [x(hour), String(hour)]),
+  });
   d.text(30, 9, "°C", { anchor: "end", quiet: true });
   d.text(0, 208, "hour", { anchor: "start", quiet: true });
 }
