@@ -36,17 +36,21 @@ from website.extensions.translator_files import EXAMPLES
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="needs Node.js, which runs the film's modules")
 
-RUNNER = """
+LOADED = """
 import { readFileSync } from "node:fs";
 const [folder, asked] = JSON.parse(readFileSync(0, "utf8"));
 const part = (name) => import(`${folder}/${name}.js`);
 const { Transformer } = await part("translator/model");
+const { readSafetensors } = await part("translator/safetensors");
 const { watch } = await part("film/watch");
 const { origin } = await part("film/origin");
-const { readSafetensors } = await part("translator/safetensors");
-const { atFirst, untrained } = await part("film/untrained");
+const { WHY } = await part("film/why");
 const { buffer } = new Uint8Array(readFileSync(`${folder}/film/weights.safetensors`));
 const model = new Transformer(readSafetensors(buffer));
+const text = (each) => (typeof each === "string" ? each : each.word);
+"""
+RUNNER = """
+const { atFirst, untrained } = await part("film/untrained");
 const films = asked.map(({ words, cuts, addresses }) => {
   const film = watch(model, words, { cuts });
   const { text, words: written, ended, loss, source, rounds } = film;
@@ -83,7 +87,7 @@ def folder(tmp_path_factory):
 def in_node(folder):
     def run(asked: list[dict[str, Any]], runner: str = RUNNER) -> Any:
         given = json.dumps([folder.as_posix(), asked])
-        command = [str(NODE), "--input-type=module", "--eval", runner]
+        command = [str(NODE), "--input-type=module", "--eval", LOADED + runner]
         done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
@@ -319,21 +323,10 @@ def test_a_number_is_pytorchs_and_the_sum_of_what_it_is_said_to_come_from(in_nod
 # What the film says
 
 TELLER = """
-import { readFileSync } from "node:fs";
-const [folder, asked] = JSON.parse(readFileSync(0, "utf8"));
-const part = (name) => import(`${folder}/${name}.js`);
-const { Transformer } = await part("translator/model");
-const { readSafetensors } = await part("translator/safetensors");
-const { watch } = await part("film/watch");
-const { origin } = await part("film/origin");
 const { factsOf, toldAt } = await part("film/told");
 const { STEPS } = await part("film/steps");
-const { WHY } = await part("film/why");
 const { Scene } = await part("film/scene");
 const HOW = STEPS.filter((step) => !WHY.includes(step));
-const { buffer } = new Uint8Array(readFileSync(`${folder}/film/weights.safetensors`));
-const model = new Transformer(readSafetensors(buffer));
-const text = (each) => (typeof each === "string" ? each : each.word);
 const measure = (letters, size) => 0.55 * size * letters.length;
 function drawn(step, told, w, h) {
   const scene = new Scene(told, { S: { x: 0, y: 0, w, h }, measure });
@@ -597,16 +590,8 @@ def test_without_scripts_chapter_0_says_what_the_film_does(tellings, moved):
 # Where a word goes
 
 MOVER = """
-import { readFileSync } from "node:fs";
-const [folder, spots] = JSON.parse(readFileSync(0, "utf8"));
-const part = (name) => import(`${folder}/${name}.js`);
-const { Transformer } = await part("translator/model");
-const { readSafetensors } = await part("translator/safetensors");
 const { Moves, pulls, scoresAt } = await part("film/moves");
-const { WHY } = await part("film/why");
-const { buffer } = new Uint8Array(readFileSync(`${folder}/film/weights.safetensors`));
-const moves = new Moves(new Transformer(readSafetensors(buffer)));
-const text = (each) => (typeof each === "string" ? each : each.word);
+const moves = new Moves(model);
 const kept = ({ trace, words, ways, article }) => ({ text: trace.text, words, ways, article });
 const nouns = moves.nouns.map((noun) => {
   const { place } = moves.told(noun);
@@ -631,8 +616,8 @@ const nouns = moves.nouns.map((noun) => {
 const unasked = moves.of(Moves.sentence("horses"), ["0 2", "1 2"]).trace;
 const { twice } = moves;
 const second = { ...kept(twice), looks: twice.looks, arrows: pulls(twice.trace, 1, 3) };
-const fields = spots.map((spot) => moves.field(spot));
-const told = { nouns, twice: second, fields, scores: scoresAt(unasked, spots) };
+const fields = asked.map((spot) => moves.field(spot));
+const told = { nouns, twice: second, fields, scores: scoresAt(unasked, asked) };
 process.stdout.write(JSON.stringify(told, (_, x) => (ArrayBuffer.isView(x) ? [...x] : x)));
 """
 CORNERS = {(-8, -4): "le", (8, -4): "la", (0, 9): "les"}  # as the film says to who does not see it
