@@ -259,7 +259,7 @@ WIDTH = {"hidden": 128} | dict.fromkeys(("query", "key", "value", "product", "ta
 
 
 def address(kind: str, part: str, run: Run, draw: random.Random) -> dict[str, Any]:
-    """One of this kind by chance, with all fields, though its kind may not ask for some."""
+    """An address of this kind by chance, with all fields, though its kind may not ask for some."""
     n_source, n_rounds = len(run.ids), len(run.logits)
     reads = part in ("encoder", "encoder-feed", "source") or kind == "memory"
     query = draw.randrange(n_source if reads else n_rounds)
@@ -423,7 +423,7 @@ NOUN_FORMS = {form.split()[0] for noun in NOUNS for form in noun.english}  # swi
 
 
 def told_counts(text: str) -> dict[str, int]:
-    """Of "two look most at the and one at cat", or "all four look most at the"."""
+    """The counts in "two look most at the and one at cat", or "all four look most at the"."""
     found = re.findall(r"(\w+) (?:looks? most )?at (\S+?)(?:,| and|$)", text)
     return {word: COUNTED.index(count) for count, word in found}
 
@@ -637,7 +637,7 @@ def axes():
 
 
 def cut_looks(layers):
-    """Of *the*, at the noun of "the black NOUN sleeps"."""
+    """Cuts of the looks of *the* at the noun of "the black NOUN sleeps"."""
     return [{"part": "encoder", "layer": layer, "query": 0, "key": 2} for layer in layers]
 
 

@@ -164,7 +164,7 @@ class Film {
     event.preventDefault();
   }
 
-  /** From the number that has the focus to the next or the one before, in the order of reading. */
+  /** Moves the focus from a number to the next or the one before, in the order of reading. */
   #walk(from, by) {
     const all = this.#stops();
     const to = all[all.indexOf(from) + by];
@@ -413,7 +413,7 @@ function written(part) {
 const nth = (words, t) =>
   words.indexOf(words[t]) < words.lastIndexOf(words[t]) ? ` (${t + 1})` : "";
 
-/** From the lit part of the map to the stage, which shows it made large. */
+/** A path from the lit part of the map to the stage, which shows it made large. */
 function lensFrom({ x, y, w, h }, S, upright) {
   const corners = upright
     ? [

@@ -119,7 +119,7 @@ function way(scene, name, role, { points, tip, lit, ...more }) {
   scene.add("path", { name: `map tip ${name}`, d: path(tip), ...filled(role, fill) });
 }
 
-/** From the encoder's end to both cross-attentions. */
+/** The way from the encoder's end to both cross-attentions. */
 function addMemory(scene, map, state) {
   const end = 9 * map.pitch - map.around;
   const turn = end + (map.upright ? 13 : 0.5 * map.pitch);

@@ -64,7 +64,7 @@ export function said(state) {
   return `${who} on the first noun: ${numbers.join(", ")}.`;
 }
 
-/** With one head both columns look alike; whoever turns head 2 cuts the head. */
+/** A `settle`: with one head both columns look alike; whoever turns head 2 cuts the head. */
 function linked(last) {
   let b = last;
   return (now) => {

@@ -5,7 +5,7 @@ import { Drawing, element, Picture, tenTo } from "../drawing.js";
 
 const PAUSE = 400; // ms without a change, after which the line is read out
 
-/** In two figures, however small: 0.067, or 4.9·10⁻²⁰. */
+/** A number in two figures, however small: 0.067, or 4.9·10⁻²⁰. */
 export function tiny(value) {
   if (value === 0 || value >= 0.001)
     return shown(value, value === 0 || value >= 0.1 ? 2 : value >= 0.01 ? 3 : 4);
@@ -89,7 +89,7 @@ export class Figure {
     return this;
   }
 
-  /** It may be set to the values `allowed`, or `allowed(state)`; `show` is how one is written. */
+  /** A slider over the values `allowed`, or `allowed(state)`; `show` is how one is written. */
   slider(name, label, allowed, show = (value) => shown(value, 1), parent = this.controls) {
     const valuesOf = typeof allowed === "function" ? allowed : () => allowed;
     const words = make("span");

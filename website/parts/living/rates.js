@@ -45,7 +45,7 @@ export function checkLearns(state) {
   return { holds: learns(state), text, because };
 }
 
-/** Of three runs, how many end lower with the warm-up than without. */
+/** How many of three runs end lower with the warm-up than without. */
 function gaining(state) {
   const without = ends({ ...state, warmUp: 0 });
   return ends(state).filter((end, seed) => end < without[seed]).length;

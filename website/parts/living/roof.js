@@ -34,7 +34,7 @@ export function bars(d, state) {
   });
 }
 
-/** Both axes go by logarithms; the machine as it is is always to be seen. */
+/** The scales of both axes, by logarithms; the machine as it is can always be seen. */
 function scales(state) {
   const all = [state, asItIs(state)].flatMap((each) => [1, MOST].map((n) => times(each, n)));
   const power = (seconds) => Math.log10(seconds * UNITS[state.machine][1]);

@@ -22,7 +22,7 @@ const SURE = 0.9995; // shown as 100.0 %
 
 const kept = (p) => p.filter((each) => each > 0).length;
 
-/** Both cuts on both distributions, each alone; a cut that is not set is the chapter's. */
+/** Judges both cuts on both distributions, each alone; a cut that is not set is the chapter's. */
 export function checkCuts({ tau, k: topK, enough: topP }) {
   const [k, enough] = [topK === OFF ? 2 : topK, topP === 1 ? 0.75 : topP];
   const left = (p, cut) => kept(reshaped(p, { tau, k: OFF, enough: 1, ...cut }));

@@ -24,7 +24,7 @@ export function named(state) {
   return `${state.n} ${layer}${state.n === 1 ? "" : "s"}${how}`;
 }
 
-/** Of three new stacks: the gradient before layer 1, and the own parts of words and gradients. */
+/** Three new stacks, measured: the gradient before layer 1, the own parts of words and gradients. */
 export function measuredIn(state, n = state.n) {
   const row = DEPTHS[wireOf(state)][n - 1];
   return { arriving: row.slice(0, 3), words: row.slice(3, 6), gradients: row.slice(6) };

@@ -53,7 +53,7 @@ function panel(d, state, { title, of, top, base, powers, marked, allowed }) {
   for (const value of measuredIn(state)[of]) d.dot(x(state.n), y(value), 4, role);
 }
 
-/** From x to y: the sublayer, the way around it and the plus sign, the norm. */
+/** Draws the way from x to y: the sublayer, the way around it and the plus sign, the norm. */
 function wire(d, { n, add, norm }) {
   const look = (lit) => ({ lit, dashed: lit ? false : "2 4" });
   d.text(10, 42, "x", { bold: true });

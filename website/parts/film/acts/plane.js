@@ -163,7 +163,7 @@ class Plane {
     this.scene.add("path", { name: `tip ${name}`, d, ...filled("value"), ...more });
   }
 
-  /** Its labels come later, and stand beside it. */
+  /** Draws a way from spot to spot; labels come later, and stand beside it. */
   way(name, spots, { on = false, ...more }) {
     const p = spots.map(this.at);
     const look = { role: "query", width: 1.6, "stroke-opacity": on ? 1 : 0.45 };
@@ -184,7 +184,7 @@ class Plane {
     });
   }
 
-  /** All nouns as they go in; those that can be followed can be pressed. */
+  /** Draws all nouns as they go in; those that can be followed can be pressed. */
   cloud() {
     const { told, scene } = this;
     const place = placeOf(told.place, told.trace.model.config.d_model);
