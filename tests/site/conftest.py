@@ -1,4 +1,8 @@
+import contextlib
+from collections.abc import Iterator
+
 import pytest
+from playwright.sync_api import Page
 
 from website.browser import browser_path, chromium
 
@@ -12,3 +16,22 @@ def browser():
         pytest.skip(str(missing))
     with chromium() as browser:
         yield browser
+
+
+@contextlib.contextmanager
+def watched(page: Page, *own: str) -> Iterator[None]:
+    """Fails on an error, on a request to what is not ``own``, on what is wider than the screen."""
+    wrong: list[str] = []
+    listeners = {
+        "pageerror": lambda error: wrong.append(f"throws {error}"),
+        "console": lambda message: wrong.append(f"logs {message.text}"),
+        "request": lambda r: r.url.startswith((*own, "data:")) or wrong.append(f"asks {r.url}"),
+    }
+    for event, listener in listeners.items():
+        page.on(event, listener)
+    yield
+    if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
+        wrong.append("is wider than the screen")
+    for event, listener in listeners.items():
+        page.remove_listener(event, listener)
+    assert wrong == []

@@ -5,6 +5,7 @@ import re
 import pytest
 import torch
 
+from tests.site.conftest import watched
 from tests.site.living import FIGURES, SOURCE, claimed, served
 from website.checks.site_check import SCREENS
 from website.extensions.living_files import thread
@@ -66,28 +67,16 @@ def screen(request, browser):
 
 @pytest.fixture
 def opened(screen, site):
-    """Opens a figure; the test fails on an error, on a request elsewhere, on what is too wide."""
+    """Opens a figure in a page that is watched."""
     page, scheme = screen
-    wrong = []
-    listeners = {
-        "pageerror": lambda error: wrong.append(f"throws {error}"),
-        "console": lambda message: wrong.append(f"logs {message.text}"),
-        "request": lambda r: r.url.startswith((site, "data:")) or wrong.append(f"asks {r.url}"),
-    }
-    for event, listener in listeners.items():
-        page.on(event, listener)
 
     def open_(name):
         page.goto(f"{site}{name}-{scheme}.html")
         page.locator(".living-tick").first.wait_for()
         return page
 
-    yield open_
-    if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
-        wrong.append("is wider than the screen")
-    for event, listener in listeners.items():
-        page.remove_listener(event, listener)
-    assert wrong == []
+    with watched(page, site):
+        yield open_
 
 
 def control(page, role, name):
