@@ -12,7 +12,7 @@ import nbformat
 import pytest
 
 from tests.package.soft_cuda import load
-from tools import rehearsal
+from tools import rehearsal, running
 from tools.chapters import CHAPTERS
 from tools.set_up import repository, set_up_source
 
@@ -108,12 +108,12 @@ def test_a_chapter_that_runs_alone_with_what_is_committed_and_one_that_does_not(
 def test_a_chapter_without_its_data_is_skipped_and_one_that_is_not_committed_refused(
     rehearse, monkeypatch, capsys
 ):
-    monkeypatch.setattr(rehearsal, "lacking", lambda path: "no data")
+    monkeypatch.setattr(running, "lacking", lambda path: "no data")
     assert rehearse(["02_bad.ipynb"]) == 0
     assert capsys.readouterr().out.splitlines()[1:] == ["02_bad.ipynb: skipped", "    no data"]
     with pytest.raises(SystemExit):
         rehearse(["chapters/03_new.ipynb"])
-    assert "no committed chapter is named 03_new.ipynb" in capsys.readouterr().err
+    assert "no chapter is named 03_new.ipynb" in capsys.readouterr().err
 
 
 def test_a_replaced_torch(environment, book, tmp_path):
@@ -170,11 +170,11 @@ def test_a_gpu_of_software_is_loaded_with_the_kernel(tmp_path, monkeypatch):
 
 
 def test_every_change_for_a_gpu_of_software_still_applies():
-    for change in rehearsal.CHANGES:
-        (path,) = (path for path in CHAPTERS if path.stem == change.chapter)
+    for stem, cell_id, old, new in rehearsal.CHANGES:
+        (path,) = (path for path in CHAPTERS if path.stem == stem)
         chapter = nbformat.read(path, as_version=4)
-        (cell,) = (cell for cell in chapter.cells if cell.id == change.cell)
-        assert change.old in cell.source
+        (cell,) = (cell for cell in chapter.cells if cell.id == cell_id)
+        assert old in cell.source
         rehearsal.adapt(chapter, path)
-        assert change.old not in cell.source
-        assert change.new in cell.source
+        assert old not in cell.source
+        assert new in cell.source

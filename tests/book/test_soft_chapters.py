@@ -11,8 +11,9 @@ import nbformat
 import pytest
 
 from tests.package.soft_cuda import load
-from tools.chapters import CHAPTERS, ROOT, code_cells
-from tools.rehearsal import adapt, execute, printed
+from tools.chapters import CHAPTERS, ROOT
+from tools.rehearsal import adapt, execute
+from tools.running import code_cells, printed
 from transformer_book.claims import claims_of
 
 pytestmark = pytest.mark.skipif(load.lacking() is not None, reason=str(load.lacking()))

@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from transformer_book.exam import (
     functions,
-    heads,
     layers,
     model_questions,
     training_questions,
@@ -31,7 +30,7 @@ PARTS = {
     "causal_mask": Part(functions.ask_causal_mask),
     "padding_mask": Part(functions.ask_padding_mask),
     "positions": Part(functions.ask_positions),
-    "MultiHeadAttention": Part(heads.ask_heads, ("attention",)),
+    "MultiHeadAttention": Part(layers.ask_heads, ("attention",)),
     "EncoderLayer": Part(layers.ask_encoder_layer, ("MultiHeadAttention",)),
     "DecoderLayer": Part(layers.ask_decoder_layer, ("MultiHeadAttention",)),
     "Transformer": Part(model_questions.ask_runs, MODEL),

@@ -6,7 +6,6 @@ A process that goes on for too long is ended, and the parts behind it are asked 
 import json
 import os
 import queue
-import secrets
 import subprocess
 import sys
 import tempfile
@@ -14,7 +13,6 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
 
 from transformer_book.exam.allowed import objection
 from transformer_book.exam.parts import PARTS
@@ -24,7 +22,6 @@ WORKER = "transformer_book.exam.worker"
 PATIENCE = 40.0  # seconds without a word; a part takes less than one, on an idle machine
 WHILE_TRAINING = 8.0  # times as patient: a quarter of the training lies between two words
 NAMED = 3  # of the parts that are not written; the others are only counted
-Message = dict[str, Any]
 
 
 def exam(file: str | os.PathLike[str] = "mine.py", *, only: str = "") -> None:
@@ -55,17 +52,16 @@ def examine(path: Path, names: Sequence[str], *, patience: float = PATIENCE) -> 
         print(f"✗ {no}")
         return []
     results: list[Result] = []
-    unwritten = 0
     while len(results) < len(names):
         for line in _answers(path, names[len(results) :], results, patience):
-            is_unwritten = isinstance(line, Result) and line.is_unwritten
-            unwritten += is_unwritten
-            if not is_unwritten or unwritten <= NAMED:
-                print(line, flush=True)
             if isinstance(line, Result):
+                if line.part == FILE:
+                    print(line)
+                    return []
                 results.append(line)
-        if results[-1].part == FILE:
-            return []
+                if line.is_unwritten and sum(r.is_unwritten for r in results) > NAMED:
+                    continue
+            print(line, flush=True)
     marks = Counter(result.mark for result in results)
     last = f"{marks['✓']} of {len(results)} right"
     last += f", {marks['✗']} wrong" if marks["✗"] else ""
@@ -78,32 +74,27 @@ def _answers(
 ) -> Iterator[str | Result]:
     """What one process says of the parts; where it ends too early, of that at which it was."""
     spoilt_by = {result.part: result.spoilt_by for result in known}
-    request = {"file": str(path), "parts": names, "spoilt_by": spoilt_by}
-    key = secrets.token_hex()
+    request = json.dumps({"file": str(path), "parts": names, "spoilt_by": spoilt_by})
     with tempfile.TemporaryFile() as errors:
         process = subprocess.Popen(
-            [sys.executable, "-P", "-m", WORKER],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
+            [sys.executable, "-P", "-m", WORKER, request],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
             env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )  # fmt: skip
-        assert process.stdin
-        with process.stdin:
-            process.stdin.write(json.dumps(request | {"key": key}).encode())
-        messages: queue.Queue[Message | None] = queue.Queue()
-        waiting = (process.stdout, key.encode(), messages)
-        threading.Thread(target=_read, args=waiting, daemon=True).start()
+        lines: queue.Queue[bytes] = queue.Queue()
+        threading.Thread(target=_read, args=(process, lines), daemon=True).start()
         at, seconds = FILE, None
         try:
-            while message := messages.get(timeout=seconds):
-                match message:
+            while line := lines.get(timeout=seconds):
+                match json.loads(line):
                     case {"begin": at}:
                         seconds = seconds_for(at, patience)
-                    case {"tell": line}:
-                        yield line
-                    case {"end": True}:
-                        return
+                    case {"tell": said}:
+                        yield said
                     case result:
                         yield Result(**result)
+                        if at in (FILE, names[-1]):
+                            return
             errors.seek(0)
             last = errors.read().decode(errors="replace").strip().splitlines()[-1:]
             text = ": ".join(["the process ended before it had answered", *last])
@@ -119,15 +110,14 @@ def _answers(
             process.wait()
 
 
-def seconds_for(name: str, patience: float) -> float | None:
+def seconds_for(name: str, patience: float) -> float:
     """How long to wait for a word of the part ``name``."""
     return patience * (WHILE_TRAINING if name != FILE and PARTS[name].trains else 1)
 
 
-def _read(pipe: IO[bytes], key: bytes, messages: "queue.Queue[Message | None]") -> None:
-    """What begins with the key; None where the pipe ends."""
-    with pipe:
+def _read(process: "subprocess.Popen[bytes]", lines: "queue.Queue[bytes]") -> None:
+    """Puts each line into ``lines``, and an empty one where the process has ended."""
+    with process.stdout as pipe:
         for line in pipe:
-            if line.startswith(key):
-                messages.put(json.loads(line[len(key) :]))
-    messages.put(None)
+            lines.put(line)
+    lines.put(b"")

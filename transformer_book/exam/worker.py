@@ -1,7 +1,6 @@
 """The process in which the reader's file is run: a line of JSON for each thing that is to be told.
 
-Started by ``runner.py``, which says on its standard input what to ask. What the file itself prints
-is not shown.
+Started by ``runner.py``, which says what to ask. What the file itself prints is not shown.
 """
 
 import json
@@ -11,7 +10,6 @@ import warnings
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import torch
 
@@ -21,28 +19,15 @@ from transformer_book.exam.reader import Mine
 from transformer_book.exam.report import FILE, Result
 
 
-class Pipe:
-    """The pipe to the runner, which believes only lines with its key, from this process.
-
-    A line of ours starts on a new line, whatever the reader's file has written there.
-    """
-
-    def __init__(self, key: str):
-        self._pipe, self._key, self._process = os.dup(1), key, os.getpid()
-        nothing = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nothing, 0)
-        os.dup2(nothing, 1)
-
-    def __call__(self, **message: Any) -> None:
-        if os.getpid() != self._process:  # the reader's file has forked
-            os._exit(0)
-        os.write(self._pipe, f"\n{self._key}{json.dumps(message)}\n".encode())
-
-
-def main() -> None:
+def main(request: str) -> None:
     """Answers what is asked: a file, its parts, and which others are known to be spoilt."""
-    asked = json.load(sys.stdin)
-    send = Pipe(asked["key"])
+    asked = json.loads(request)
+    told = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader's prints end here
+
+    def send(**message: object) -> None:
+        print(json.dumps(message), file=told, flush=True)
+
     torch.set_num_threads(1)  # so that a busy computer is no slower than it must be
     warnings.simplefilter("ignore")
     path = Path(asked["file"]).resolve()
@@ -57,18 +42,15 @@ def main() -> None:
             text += "\n    The exam brings its own sentences: delete the lines that read yours"
             text += ", and what is made of them."
         send(**asdict(Result(FILE, "✗", text)))
-    else:
-        mine.tell = lambda line: send(tell=line)
-        for name in asked["parts"]:
-            send(begin=name)
-            send(**asdict(answer(mine, name, asked["spoilt_by"])))
-    send(end=True)
+        return
+    mine.tell = lambda line: send(tell=line)
+    for name in asked["parts"]:
+        send(begin=name)
+        send(**asdict(answer(mine, name, asked["spoilt_by"])))
 
 
 def load(path: Path) -> Mine:
     """Runs the file as a module called ``mine``; raises whatever it raises."""
-    if path.suffix != ".py":
-        raise ValueError(f"path must be that of a Python file, got {path}")
     module = ModuleType("mine")
     module.__file__ = str(path)
     sys.modules["mine"] = module
@@ -78,5 +60,4 @@ def load(path: Path) -> Mine:
 
 
 if __name__ == "__main__":
-    main()
-    os._exit(0)  # whatever threads of the reader's still run
+    main(sys.argv[1])
