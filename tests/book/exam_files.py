@@ -254,7 +254,6 @@ WRONG_FILES: dict[str, list[tuple]] = {
         ("yours is i /", ("(-torch.", "(-0.5 * torch.")),
         ("the exam calls positions(T, d_model)",
          ("def positions(T, d_model):", "def positions(T):\n    d_model = 8")),
-        ("the first argument is T", ("def positions(T, d_model):", "def positions(d_model, T):")),
     ],
     "MultiHeadAttention": [
         ("by a view straight to", (SPLIT, VIEW)),

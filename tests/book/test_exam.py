@@ -120,8 +120,7 @@ def test_behaviour_is_asked_without_any_names(text, tmp_path):
     ("names", "text"),
     [
         ("{'Wq': self.W_q}", "names 'Wq', which is not in the table of the exam's page"),
-        ("[self.W_q]", "gives a list, and a dictionary is wanted"),
-        ("{'W_q': self.q}", "stopped with AttributeError"),
+        ("{'W_q': self.q}", "{'W_q': self.q}\n    AttributeError"),
         ("{'W_q': self.W_q.weight[:4]}", "W_q.weight has the shape (4, 8); (8, 8) is wanted"),
     ],
 )

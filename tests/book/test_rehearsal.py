@@ -14,7 +14,7 @@ import pytest
 from tests.package.soft_cuda import load
 from tools import rehearsal, running
 from tools.chapters import CHAPTERS
-from tools.set_up import repository, set_up_source
+from tools.set_up import set_up_source
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="its environment is not Windows's")
 BACKEND = """\
@@ -130,18 +130,6 @@ def test_a_replaced_torch(environment, book, tmp_path):
     assert wrong.startswith("the set-up cell replaced torch 2.")
     assert " by torch 1.0 " in wrong
     assert sorted(environment.rglob("*")) == before  # the next chapter starts from what was there
-
-
-def test_what_git_was_told_already_stays(monkeypatch):
-    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")
-    monkeypatch.setenv("GIT_CONFIG_KEY_0", "core.abbrev")
-    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "9")
-    environment = rehearsal.variables(Path(sys.executable), Path("/a b"))
-    listed = subprocess.run(
-        ["git", "config", "--list"], env=environment, capture_output=True, text=True, check=True
-    )
-    assert "core.abbrev=9" in listed.stdout
-    assert f"url./a b.insteadof={repository()}" in listed.stdout
 
 
 def test_colabs_versions_are_pinned_and_refused_on_another_python(monkeypatch):
