@@ -40,7 +40,7 @@ METADATA = {
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
 }
 # What a cell's metadata may say; what else stands there is an editor's.
-SAYS = {"tags", "mystnb", "cellView", "jupyter", "measured", "within", "differs_after"}
+CELL_METADATA = {"tags", "mystnb", "cellView", "jupyter", "measured", "within", "differs_after"}
 # as the tests do: see conftest.py
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "TOKENIZERS_PARALLELISM": "false"}
 FOLDED = {"hide-cell", "hide-input"}
@@ -82,7 +82,7 @@ def tidy(notebook: NotebookNode) -> None:
     for cell in notebook.cells:
         if cell.id == "set-up":
             cell.source = set_up_source(evening=is_evening(notebook))
-        for name in cell.metadata.keys() - SAYS:
+        for name in cell.metadata.keys() - CELL_METADATA:
             del cell.metadata[name]
         if cell.cell_type == "code":
             _label(cell)

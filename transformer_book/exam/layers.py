@@ -120,7 +120,7 @@ class Layer(Yours):
         return book_layers(self.module, self.kind)
 
     def equals_a_book(self, *arguments: Tensor) -> str:
-        """Which, in a line; raises Wrong if none."""
+        """The book's layer that gives the same numbers, in words; raises Wrong if none does."""
         look = "Go through it line by line: sub-layer, plus, norm (section 7.6)"
         book = self.the_same(*arguments, otherwise=look)
         return f"{'pre' if book.residual_1.pre else 'post'}-LN; {WITH_YOUR_WEIGHTS}"

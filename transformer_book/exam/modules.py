@@ -89,7 +89,7 @@ class Yours:
         return argument[:, 0] if is_mask and mask_axes(self.mine) == 3 else argument
 
     def shape_for(self, *arguments: Any) -> tuple[int, ...]:
-        """That of the answer to ``arguments``."""
+        """The shape that the answer to ``arguments`` must have."""
         return tuple(arguments[0].shape)
 
     def works(self, *arguments: Any) -> bool:
@@ -131,7 +131,7 @@ class Yours:
         raise NotImplementedError
 
     def hint(self, *arguments: Any) -> str:
-        """Of the first known mistake that gives the reader's answer; "" if none does."""
+        """The hint of the first known mistake that gives the reader's answer; "" if none does."""
         with contextlib.suppress(NotThereYet, Wrong):
             answer = self(*arguments)
             return flaw_of(self.books(), self.flaws, lambda book: not far(book(*arguments), answer))
