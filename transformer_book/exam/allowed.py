@@ -31,7 +31,7 @@ def objection(path: Path) -> str:
         where = f"{path.name}, line {error.lineno}" if error.lineno else path.name
         return f"{where}: Python cannot read this ({error.msg}). Mend that line first."
     for node in ast.walk(tree):
-        if why := _why_not(node):
+        if isinstance(node, ast.stmt | ast.expr) and (why := _why_not(node)):
             return f"{path.name}, line {node.lineno}: {why}"
     return ""
 

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Callable
-from functools import partial
 
 import torch
 import torch.nn.functional as F
@@ -96,21 +95,24 @@ def ask_causal_mask(mine: Mine) -> str:
     def right(T: int) -> Tensor:
         return causal_mask(T)[(None,) * (n_axes - 2)]
 
-    wrong = {hint: partial(flaw, right) for hint, flaw in PAST.items()}
+    wrong = {hint: _after(right, flaw) for hint, flaw in PAST.items()}
     return compared("causal_mask", right, yours, [(T,) for T in (1, 2, 3, 5, 9)], wrong)
 
 
-PAST: dict[str, Callable[[Callable[[int], Tensor], int], Tensor]] = {
+def _after(right: Callable, flaw: Callable[[Tensor], Tensor]) -> Callable:
+    """A function that spoils by ``flaw`` what is right."""
+    return lambda given: flaw(right(given))
+
+
+PAST: dict[str, Callable[[Tensor], Tensor]] = {
     "it hides the past and shows the future: tril keeps what is below the diagonal "
-    "(section 4.4)": lambda right, T: right(T).mT,
-    "a place may look at itself, so the diagonal is True (section 4.4)": (
-        lambda right, T: ~right(T).mT
-    ),
+    "(section 4.4)": lambda mask: mask.mT,
+    "a place may look at itself, so the diagonal is True (section 4.4)": lambda mask: ~mask.mT,
     "True means that the query may look, and yours says where it may not (section 4.4)": (
-        lambda right, T: ~right(T)
+        torch.logical_not
     ),
     "here a mask holds True and False; 0 and -inf are for scores (section 4.4)": (
-        lambda right, T: torch.where(right(T), 0.0, -math.inf)
+        lambda mask: torch.where(mask, 0.0, -math.inf)
     ),
 }
 
@@ -131,13 +133,13 @@ def ask_padding_mask(mine: Mine) -> str:
     def right(tokens: Tensor) -> Tensor:
         return padding_mask(tokens) if n_axes == 4 else padding_mask(tokens)[:, 0]
 
-    wrong = {hint: partial(flaw, right) for hint, flaw in PADDING.items()}
+    wrong = {hint: _after(right, flaw) for hint, flaw in PADDING.items()}
     return compared("padding_mask", right, yours, inputs, wrong)
 
 
-PADDING: dict[str, Callable[[Callable[[Tensor], Tensor], Tensor], Tensor]] = {
+PADDING: dict[str, Callable[[Tensor], Tensor]] = {
     "True means that there is a word to look at, and yours says where there is none "
-    "(section 4.4)": lambda right, tokens: ~right(tokens),
+    "(section 4.4)": torch.logical_not,
 }
 
 

@@ -3,13 +3,8 @@
 A process that goes on for too long is ended, and the parts behind it are asked in a new one.
 """
 
-import json
+import multiprocessing
 import os
-import queue
-import subprocess
-import sys
-import tempfile
-import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,8 +12,8 @@ from pathlib import Path
 from transformer_book.exam.allowed import objection
 from transformer_book.exam.parts import PARTS
 from transformer_book.exam.report import FILE, Result
+from transformer_book.exam.worker import answer_all
 
-WORKER = "transformer_book.exam.worker"
 PATIENCE = 40.0  # seconds without a word; a part takes less than one, on an idle machine
 WHILE_TRAINING = 8.0  # times as patient: a quarter of the training lies between two words
 NAMED = 3  # of the parts that are not written; the others are only counted
@@ -73,51 +68,36 @@ def _answers(
     path: Path, names: Sequence[str], known: Sequence[Result], patience: float
 ) -> Iterator[str | Result]:
     """What one process says of the parts; where it ends too early, of that at which it was."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
     spoilt_by = {result.part: result.spoilt_by for result in known}
-    request = json.dumps({"file": str(path), "parts": names, "spoilt_by": spoilt_by})
-    with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", WORKER, request],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )  # fmt: skip
-        lines: queue.Queue[bytes] = queue.Queue()
-        threading.Thread(target=_read, args=(process, lines), daemon=True).start()
-        at, seconds = FILE, None
-        try:
-            while line := lines.get(timeout=seconds):
-                match json.loads(line):
-                    case {"begin": at}:
-                        seconds = seconds_for(at, patience)
-                    case {"tell": said}:
-                        yield said
-                    case result:
-                        yield Result(**result)
-                        if at in (FILE, names[-1]):
-                            return
-            errors.seek(0)
-            last = errors.read().decode(errors="replace").strip().splitlines()[-1:]
-            text = ": ".join(["the process ended before it had answered", *last])
-            yield Result(at, "✗", text, at)
-        except queue.Empty:
-            text = f"nothing came for {seconds:.0f} seconds, so it was stopped. Either a loop "
-            text += "never ends, or your computer was too busy (--patience waits longer)"
-            if at == FILE:
-                text += '. If it trains, do so under: if __name__ == "__main__"'
-            yield Result(at, "○", text, at)
-        finally:
-            process.kill()
-            process.wait()
+    process = context.Process(target=answer_all, args=(path, names, spoilt_by, theirs))
+    process.start()
+    theirs.close()
+    at, seconds = FILE, None
+    try:
+        while ours.poll(seconds):
+            match ours.recv():
+                case ("begin", at):
+                    seconds = seconds_for(at, patience)
+                case Result() as result:
+                    yield result
+                    if at in (FILE, names[-1]):
+                        return
+                case line:
+                    yield line
+        text = f"nothing came for {seconds:.0f} seconds, so it was stopped. Either a loop "
+        text += "never ends, or your computer was too busy (--patience waits longer)"
+        if at == FILE:
+            text += '. If it trains, do so under: if __name__ == "__main__"'
+        yield Result(at, "○", text, at)
+    except EOFError:
+        yield Result(at, "✗", "the process ended before it had answered", at)
+    finally:
+        process.kill()
+        process.join()
 
 
 def seconds_for(name: str, patience: float) -> float:
     """How long to wait for a word of the part ``name``."""
     return patience * (WHILE_TRAINING if name != FILE and PARTS[name].trains else 1)
-
-
-def _read(process: "subprocess.Popen[bytes]", lines: "queue.Queue[bytes]") -> None:
-    """Puts each line into ``lines``, and an empty one where the process has ended."""
-    with process.stdout as pipe:
-        for line in pipe:
-            lines.put(line)
-    lines.put(b"")

@@ -1,13 +1,10 @@
-"""The process in which the reader's file is run: a line of JSON for each thing that is to be told.
+"""What happens in the process in which the reader's file is run; ``runner.py`` starts it."""
 
-Started by ``runner.py``, which says what to ask. What the file itself prints is not shown.
-"""
-
-import json
 import os
 import sys
 import warnings
-from dataclasses import asdict
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import ModuleType
 
@@ -19,34 +16,35 @@ from transformer_book.exam.reader import Mine
 from transformer_book.exam.report import FILE, Result
 
 
-def main(request: str) -> None:
-    """Answers what is asked: a file, its parts, and which others are known to be spoilt."""
-    asked = json.loads(request)
-    told = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader's prints end here
+def answer_all(
+    path: Path, names: Sequence[str], spoilt_by: dict[str, str], pipe: Connection
+) -> None:
+    """Sends into ``pipe`` what comes of each part, when it begins, and lines to be told between.
 
-    def send(**message: object) -> None:
-        print(json.dumps(message), file=told, flush=True)
-
+    What the file itself prints is not shown.
+    """
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
     torch.set_num_threads(1)  # so that a busy computer is no slower than it must be
     warnings.simplefilter("ignore")
-    path = Path(asked["file"]).resolve()
     with LargestTensor():  # for the first time, which takes some seconds
         torch.zeros(1)
-    send(begin=FILE)
+    pipe.send(("begin", FILE))
     try:
-        mine = load(path)
+        mine = load(path.resolve())
     except BaseException as error:  # sys.exit is an answer, too
-        text = f"{path.name}: your code stopped{Mine(ModuleType('mine'), path).where(error)}"
+        text = f"{path.name}: your code stopped"
+        text += Mine(ModuleType("mine"), path.resolve()).where(error)
         if isinstance(error, FileNotFoundError):
             text += "\n    The exam brings its own sentences: delete the lines that read yours"
             text += ", and what is made of them."
-        send(**asdict(Result(FILE, "✗", text)))
+        pipe.send(Result(FILE, "✗", text))
         return
-    mine.tell = lambda line: send(tell=line)
-    for name in asked["parts"]:
-        send(begin=name)
-        send(**asdict(answer(mine, name, asked["spoilt_by"])))
+    mine.tell = pipe.send
+    for name in names:
+        pipe.send(("begin", name))
+        pipe.send(answer(mine, name, spoilt_by))
 
 
 def load(path: Path) -> Mine:
@@ -57,7 +55,3 @@ def load(path: Path) -> Mine:
     # not through importlib, whose cache takes a file of the same size and second for the same file
     exec(compile(path.read_bytes(), path, "exec"), module.__dict__)
     return Mine(module, path)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1])
