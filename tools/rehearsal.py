@@ -21,15 +21,13 @@ from pathlib import Path
 import nbformat
 
 from tools.chapters import ROOT
-from tools.running import check_each, code_cells, execute_or_say, printed
+from tools.running import check_each, chosen, code_cells, execute_or_say, printed
 from tools.set_up import is_evening, repository
 from transformer_book.claims import claims_of
 
 GIVEN = ("torch", "numpy", "matplotlib", "ipykernel")  # of what Colab has, all that chapters need
 OURS, COLABS = ROOT / "requirements.txt", ROOT / "tools" / "colab.txt"
 SOFT = Path("tests", "package", "soft_cuda", "load.py")
-
-
 # What is changed for a GPU of software: the chapter, its cell, what is there, what comes instead.
 # Products of 8,192 rows take a GPU, and their times mean nothing here; it has no graphs.
 CHANGES = [
@@ -171,6 +169,8 @@ def main(arguments: list[str] | None = None) -> int:
         book, environment = Path(name).resolve() / "book", Path(name).resolve() / "environment"
         # pip clones in part, and of a shallow clone git then fetches without end
         output_of("git", "clone", "--quiet", "--reject-shallow", ROOT, book)
+        committed = sorted((book / "chapters").glob("*.ipynb"))
+        chapters = chosen(parser, options.chapters, committed)
         print("Rehearsing what is committed; the rest takes no part.", flush=True)
         make_environment(environment, given)
         if options.cuda and (torch := output_of(environment / "bin/python", "-c", CUDA).strip()):
@@ -179,8 +179,7 @@ def main(arguments: list[str] | None = None) -> int:
         def wrong_in(chapter: Path) -> list[str]:
             return rehearse(chapter, environment, book, given=given, soft=options.soft)
 
-        committed = sorted((book / "chapters").glob("*.ipynb"))
-        return check_each(parser, options.chapters, committed, wrong_in)
+        return check_each(chapters, wrong_in)
 
 
 if __name__ == "__main__":

@@ -91,25 +91,28 @@ def execute_or_say(*given, **options) -> list[str]:
     return []
 
 
-def check_each(
-    parser: argparse.ArgumentParser,
-    names: Sequence[str],
-    chapters: Iterable[Path],
-    wrong_in: Callable[[Path], list[str]],
-) -> int:
-    """Print what is wrong in each of ``chapters`` that is named, or in all; 1 if anything is."""
+def chosen(
+    parser: argparse.ArgumentParser, names: Sequence[str], chapters: Iterable[Path]
+) -> list[Path]:
+    """Those of ``chapters`` that are named, or all; ``parser`` tells of a name that none has."""
     known = {path.name: path for path in chapters}
-    chosen = [Path(name).name for name in names] or list(known)
-    if unknown := set(chosen) - set(known):
+    wanted = [Path(name).name for name in names] or list(known)
+    if unknown := set(wanted) - set(known):
         parser.error(f"no chapter is named {', '.join(sorted(unknown))}")
+    return [known[name] for name in wanted]
+
+
+def check_each(chapters: Iterable[Path], wrong_in: Callable[[Path], list[str]]) -> int:
+    """Print of each chapter what is wrong in it, and how long it took; 1 if anything is wrong."""
     failed = False
-    for name in chosen:
-        if reason := lacking(known[name]):
-            print(f"{name}: skipped\n    {reason}", flush=True)
+    for chapter in chapters:
+        if reason := lacking(chapter):
+            print(f"{chapter.name}: skipped\n    {reason}", flush=True)
             continue
         start = time.perf_counter()
-        wrong = wrong_in(known[name])
-        line = f"{name}: {'failed' if wrong else 'ok'}, {time.perf_counter() - start:.0f} s"
+        wrong = wrong_in(chapter)
+        seconds = time.perf_counter() - start
+        line = f"{chapter.name}: {'failed' if wrong else 'ok'}, {seconds:.0f} s"
         print(line, *wrong, sep="\n    ", flush=True)
         failed |= bool(wrong)
     return int(failed)

@@ -16,7 +16,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from tools.chapters import CHAPTERS, ENVIRONMENT
-from tools.running import check_each, code_cells, execute_or_say, printed
+from tools.running import check_each, chosen, code_cells, execute_or_say, printed
 from transformer_book.claims import claims_of
 
 SIGNS = {"right": "✓", "wrong": "✗"}
@@ -114,8 +114,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("how", choices=SIGNS, help="what the reader has written")
     parser.add_argument("chapters", nargs="*", help="such as chapters/03_….ipynb; all if none")
     options = parser.parse_args(arguments)
+    chapters = chosen(parser, options.chapters, CHAPTERS)
     os.environ |= ENVIRONMENT
-    return check_each(parser, options.chapters, CHAPTERS, lambda path: run(path, options.how))
+    return check_each(chapters, lambda chapter: run(chapter, options.how))
 
 
 if __name__ == "__main__":
