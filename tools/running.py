@@ -1,13 +1,13 @@
 """Run a notebook in a kernel of its own, and say how it went: for all that runs chapters."""
 
 import argparse
-import asyncio
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from jupyter_client.kernelspec import KernelSpecManager
+from jupyter_core.utils import run_sync
 from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
@@ -85,7 +85,7 @@ def join_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
 def execute_or_say(*given, **options) -> list[str]:
     """Where :func:`execute` stopped, and why; nothing if it did not."""
     try:
-        asyncio.run(execute(*given, **options))
+        run_sync(execute)(*given, **options)  # in one loop, as the sockets of all kernels are
     except Stopped as stopped:
         return [str(stopped)]
     return []
