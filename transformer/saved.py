@@ -109,8 +109,7 @@ def save_model(model: Pretrained, folder: str | Path) -> Path:
     text = json.dumps(about | {"digest": _digest(about, tensors)}, indent=1)
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder)
-    replace_file(folder / _CONFIG, text)
-    # now load_model still finds the old model, and after this the new one
+    replace_file(folder / _CONFIG, text)  # load_model goes by what the weights say, which come last
     replace_file(folder / _WEIGHTS, save(tensors, metadata={"format": "pt", _INSIDE: text}))
     return folder
 
@@ -156,10 +155,8 @@ def make_model(
     """
     model = make(config)
     check_like(stored, named_tensors(model), file)
-    # tables of positions, which are not stored, are of the type of most
-    model.to(
-        Counter(x.dtype for x in stored.values() if x.is_floating_point()).most_common(1)[0][0]
-    )
+    types = Counter(x.dtype for x in stored.values() if x.is_floating_point())
+    model.to(types.most_common(1)[0][0])  # with its tables of positions, which are not stored
     own = dict(model.named_parameters()) | dict(model.named_buffers())
     for name, tensor in stored.items():
         own[name].data = tensor.clone()  # it may lie in the file

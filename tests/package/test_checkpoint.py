@@ -258,7 +258,7 @@ def test_nothing_is_run_from_a_file(trained, tmp_path):
 def test_what_is_foreign_is_refused_by_name(trained, about):
     _, run = trained
     torch.save(about, checkpoints(run)[-1])
-    assert_refused(run, r"step-00000006\.pt is damaged, or no checkpoint of this package$")
+    assert_refused(run, r"step-00000006\.pt is damaged, or no checkpoint of this version$")
     write_about(checkpoints(run)[-1], about)
     assert_refused(run, r"step-00000006\.pt must have the format 'transformer.*', got ")
 
@@ -266,7 +266,9 @@ def test_what_is_foreign_is_refused_by_name(trained, about):
 def test_a_run_of_the_format_before_is_named_rather_than_begun_anew(trained):
     _, run = trained
     (run / "step-00000004.safetensors").touch()
-    message = r"step-00000004\.safetensors is of an earlier version of this package"
+    message = (
+        r"step-00000004\.safetensors is of an earlier version of this package, and is not read"
+    )
     assert_refused(run, message)
     with pytest.raises(ValueError, match=message):
         best_checkpoint(run)

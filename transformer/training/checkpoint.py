@@ -88,10 +88,9 @@ def checkpoints(run: str | Path) -> list[Path]:
 
     Raises ValueError, which names it, for one of the format that this package had before.
     """
-    for path in Path(run).glob("step-*.safetensors"):
-        raise ValueError(
-            f"{path} is of an earlier version of this package, which must go on with it"
-        )
+    before = sorted(Path(run).glob("step-*.safetensors"))
+    if before:
+        raise ValueError(f"{before[-1]} is of an earlier version of this package, and is not read")
     return sorted(Path(run).glob("step-*.pt"), key=step_of)
 
 
@@ -175,7 +174,7 @@ def _read(path: Path) -> dict[str, Any]:
     """What ``save_checkpoint`` wrote into a file, on the CPU."""
     data = path.read_bytes()
     if sha256(memoryview(data)[:-_SIZE]).digest() != data[-_SIZE:]:
-        raise ValueError(f"{path} is damaged, or no checkpoint of this package")
+        raise ValueError(f"{path} is damaged, or no checkpoint of this version")
     saved = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     if saved.get("format") != FORMAT:
         raise ValueError(f"{path} must have the format {FORMAT!r}, got {saved.get('format')!r}")
