@@ -39,8 +39,9 @@ Model = TypeVar("Model")
 class Pretrained:
     """What a model has for the Hugging Face Hub, by the names that are usual there.
 
-    Only weights in safetensors are fetched, and never a pickle. ``ModelHubMixin`` has the same
-    names, but takes most of a second to import, and removes a config before it writes the next.
+    Only weights in safetensors are fetched, and never a pickle. Hugging Face's ``ModelHubMixin``
+    has the same names, but takes longer to import than this package, and removes the config of a
+    model before it writes the next.
     """
 
     config: Any

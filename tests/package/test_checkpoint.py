@@ -186,7 +186,7 @@ def test_tables_that_are_shared_stay_shared(trained):
 def test_keeps_the_latest_and_leaves_other_files_alone(tmp_path):
     run = tmp_path / "run"
     (run / "step-best").mkdir(parents=True)
-    for name in (mine := ["notes.txt", ".step-00000001.pt", ".transformer-notes"]):
+    for name in (mine := ["step-by-step.pt", ".step-00000001.pt", ".transformer-notes"]):
         (run / name).touch()
     (run / ".transformer-step-00000001.pt-1a2b3c4d").touch()  # what a killed process left
     train(run, model(), 7)

@@ -29,8 +29,6 @@ from transformer.tensors import check_like, copy_tensors, difference, named_tens
 
 FORMAT = "transformer.training.checkpoint 4"
 _SIZE = sha256().digest_size
-# options of an optimizer's groups that say how this process computes, and not what
-_WAYS = ("foreach", "fused", "capturable", "differentiable")
 
 
 def save_checkpoint(
@@ -91,7 +89,7 @@ def checkpoints(run: str | Path) -> list[Path]:
     before = sorted(Path(run).glob("step-*.safetensors"))
     if before:
         raise ValueError(f"{before[-1]} is of an earlier version of this package, and is not read")
-    return sorted(Path(run).glob("step-*.pt"), key=step_of)
+    return sorted(Path(run).glob("step-[0-9]*.pt"), key=step_of)
 
 
 def step_of(path: Path) -> int:
@@ -217,8 +215,6 @@ def _described(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, 
 
 def _restore(optimizer: torch.optim.Optimizer, stored: dict[str, Any]) -> None:
     """Gives an optimizer the ``state_dict`` of another of its kind, to the bit."""
-    for group, own in zip(stored["param_groups"], optimizer.param_groups, strict=True):
-        group |= {key: own[key] for key in _WAYS if key in own}
     optimizer.load_state_dict(stored)
     # which gave numbers the type of their parameter, and NAdam's product is of another
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
