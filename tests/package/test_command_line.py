@@ -437,7 +437,7 @@ def test_killed_while_its_settings_are_written_a_run_can_begin(quick, tmp_path, 
         patch.setattr(Path, "unlink", lambda path: None)  # nor does a killed process tidy up
         assert main(["train", "--out", str(run), *quick]) == 130
     [left] = (path for path in run.iterdir() if path.name != LOCK)
-    assert left.name.startswith(".settings.json.")
+    assert left.name.startswith(".transformer-settings.json-")
     trains(run, *quick)
     assert not left.exists()
 
