@@ -6,6 +6,8 @@ numbers, strings, lists and dicts and runs nothing:
 - ``format``, ``step``, and ``state``, which is the caller's;
 - ``config``, the fields of the model's, and ``model``, its parameters and saved buffers by name;
 - ``optimizer``, its class, the names of the parameters in each group, and its ``state_dict``.
+
+The file ends with the SHA-256 of all that, by which damage is known; ``torch.load`` passes it over.
 """
 
 import io
@@ -28,7 +30,7 @@ from transformer.saved import make_config, make_model
 from transformer.tensors import check_like, copy_tensors, difference, named_tensors
 
 FORMAT = "transformer.training.checkpoint 4"
-_SIZE = sha256().digest_size
+_DIGEST_SIZE = sha256().digest_size
 
 
 def save_checkpoint(
@@ -171,7 +173,7 @@ def average_checkpoints(
 def _read(path: Path) -> dict[str, Any]:
     """What ``save_checkpoint`` wrote into a file, on the CPU."""
     data = path.read_bytes()
-    if sha256(memoryview(data)[:-_SIZE]).digest() != data[-_SIZE:]:
+    if sha256(memoryview(data)[:-_DIGEST_SIZE]).digest() != data[-_DIGEST_SIZE:]:
         raise ValueError(f"{path} is damaged, or no checkpoint of this version")
     saved = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     if saved.get("format") != FORMAT:
