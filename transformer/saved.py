@@ -10,7 +10,6 @@ Checkpoints, from which a training goes on, are in ``transformer.training.checkp
 import hashlib
 import json
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from importlib import import_module
@@ -156,8 +155,6 @@ def make_model(
     """
     model = make(config)
     check_like(stored, named_tensors(model), file)
-    types = Counter(x.dtype for x in stored.values() if x.is_floating_point())
-    model.to(types.most_common(1)[0][0])  # with its tables of positions, which are not stored
     own = dict(model.named_parameters()) | dict(model.named_buffers())
     for name, tensor in stored.items():
         own[name].data = tensor.clone()  # it may lie in the file

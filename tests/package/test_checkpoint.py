@@ -126,6 +126,7 @@ def test_restores_weights_moments_step_and_state(trained, tmp_path):
     loaded = load_transformer(saved)
     assert loaded.config == m.config
     assert not loaded.training
+    assert loaded.output.weight is loaded.src_embedding.tokens.weight
     assert_close(loaded(*batches(99)), m.eval()(*batches(99)), **SAME)
 
 
@@ -175,12 +176,6 @@ def test_any_optimizer_goes_on_to_the_same_bits_in_every_group(kind, options, tm
     assert_close(dict(second.named_parameters()), dict(whole.named_parameters()), **SAME)
     still = [name for name, p in whole.named_parameters() if torch.equal(p, start[name])]
     assert still == [BIAS]
-
-
-def test_tables_that_are_shared_stay_shared(trained):
-    _, run = trained
-    m = load_transformer(checkpoints(run)[-1])
-    assert m.output.weight is m.src_embedding.tokens.weight
 
 
 def test_keeps_the_latest_and_leaves_other_files_alone(tmp_path):

@@ -220,7 +220,8 @@ def test_a_model_of_another_class_is_refused(tmp_path):
     class Mine(Transformer):
         """Whose forward may be any other."""
 
-    for model in (nn.Linear(2, 3), Mine(transformer().config)):
+    namesake = type("Transformer", (Mine,), {})
+    for model in (nn.Linear(2, 3), *(kind(transformer().config) for kind in (Mine, namesake))):
         with pytest.raises(ValueError, match=r"model must be one of \('Transformer', 'Decoder"):
             save_model(model, tmp_path / "model")
     assert os.listdir(tmp_path) == []
