@@ -12,18 +12,14 @@ by their names, and a browser that has kept some must not mix them with newer on
 
 import hashlib
 import json
-import re
 import shutil
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.builders import Builder
-from sphinx.builders.html import StandaloneHTMLBuilder
-from sphinx.environment import BuildEnvironment
 
 from transformer_book.drawings.colours import style_sheet
 from website.extensions.film_files import write_film_files
@@ -36,7 +32,6 @@ SHARED = ("numbers.js", "beams_kept.js")  # what parts calculate
 WHEN_NEAR = "when_near.js"  # loads a part once the reader comes near it
 FROM_A_FILE = "opened_as_file.js"  # says why modules do not run in a page opened as a file
 FOLDER = "parts-"  # and the hash
-STAMPED = re.compile(rf"_static/({FOLDER}[0-9a-f]+)/")
 
 
 class Part(NamedTuple):
@@ -73,15 +68,8 @@ PARTS = {
 }
 
 
-def is_site(builder: Builder) -> TypeGuard[StandaloneHTMLBuilder]:
-    """Whether pages for a browser are built: others keep what stands inside of the elements."""
-    return builder.name in ("html", "dirhtml")
-
-
 def copy_parts(app: Sphinx) -> None:
     """Copies each part that there is, before the pages are written."""
-    if not is_site(app.builder):
-        return
     static = Path(app.outdir) / "_static"
     for old in static.glob(f"{FOLDER}*"):
         shutil.rmtree(old)
@@ -123,24 +111,10 @@ def parts_of(app: Sphinx) -> Path:
     return folder
 
 
-def outdated(
-    app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
-) -> list[str]:
-    """The pages of an earlier build that name a folder which is no more."""
-    if not is_site(app.builder):
-        return []
-    names = {name: Path(app.builder.get_outfilename(name)) for name in env.found_docs}
-    texts = {name: page.read_text("utf-8") for name, page in names.items() if page.exists()}
-    ours = {parts_of(app).name}
-    return [name for name, text in texts.items() if not set(STAMPED.findall(text)) <= ours]
-
-
 def load_parts(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
     """Puts the loader and the style of each part on this page, if the page has the part."""
-    if not is_site(app.builder):
-        return
     body = context.get("body", "")
     found = {name: part for name, part in PARTS.items() if f'class="{name}"' in body}
     place = parts_of(app)
@@ -159,6 +133,5 @@ def load_parts(
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", copy_parts)
-    app.connect("env-get-outdated", outdated)
     app.connect("html-page-context", load_parts)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,22 +7,20 @@ sections inside it; so a hit leads to a place and not to a page, and what is sho
 
 import json
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import NamedTuple
 
-import lxml.html
 from lxml.html import HtmlElement
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 
-from website.extensions.page_parts import is_site
+from website.built import ARTICLE, TERM, classed, tree_of
 
 FILE = "_static/search_records.js"
 SEARCHED = "intro.html", "chapters/*.html", "appendix/*.html"
 # A table of claims, with fields of its own to search them; and what chapters name already.
 NOT_TEXTS = "appendix/ledger.html", "appendix/bibliography.html"
-# Of Sphinx's own search, which knows pages only.
-SPHINX_S = "searchtools.js", "language_data.js"
 # What learners call a place, in other words than the book has there: one who asks for all words of
 # one of these finds the place.
 BAD = "chapters/the_text_is_bad.html"
@@ -53,11 +51,12 @@ ALSO = {
     "appendix/glossary.html#term-causal-mask": "masked attention, masked self-attention",
     "appendix/glossary.html#term-mixture-of-experts": "MoE",
 }
-ARTICLE = "//article[contains(concat(' ', @class, ' '), ' bd-article ')]"
+HEADINGS = "h1 | h2 | h3 | h4"
 # Not prose: code, what it prints and draws, and what only helps to find one's way.
-NOT_SEARCHED = (
-    *("h1", "h2", "h3", "h4", "script", "style", "section", "nav", "svg", "img", "summary"),
-    *(".headerlink", ".highlight", ".output", ".book-head", ".py", ".glossary"),
+NOT_PROSE = (
+    ".//h1 | .//h2 | .//h3 | .//h4 | .//script | .//style | .//section | .//nav | .//svg | .//img"
+    " | .//summary"
+    f" | .//*[{classed('headerlink', 'highlight', 'output', 'book-head', 'py', 'glossary')}]"
 )
 # What a formula's parts are called where it is one line of text, before which of its children.
 IN_A_LINE = {"msqrt": "√", "msub": " _", "msup": " ^", "msubsup": " _^", "mfrac": " /"}
@@ -79,12 +78,9 @@ class Record(NamedTuple):
 
 def words_of(element: HtmlElement) -> str:
     """An element's own prose."""
-    copied = lxml.html.fromstring(lxml.html.tostring(element))
-    for css in NOT_SEARCHED:
-        name = f"self::{css}" if not css.startswith(".") else ""
-        has = name or f"contains(concat(' ', @class, ' '), ' {css[1:]} ')"
-        for inner in copied.xpath(f".//*[{has}]"):
-            inner.drop_tree()
+    copied = deepcopy(element)
+    for inner in copied.xpath(NOT_PROSE):
+        inner.drop_tree()
     for part in copied.iter(*IN_A_LINE):
         for sign, child in zip(IN_A_LINE[part.tag], part, strict=False):
             child.text = sign.strip() + (child.text or "")
@@ -92,14 +88,13 @@ def words_of(element: HtmlElement) -> str:
 
 
 def heading_of(section: HtmlElement) -> str:
-    (heading, *_) = section.xpath("./h1 | ./h2 | ./h3 | ./h4")
+    (heading, *_) = section.xpath(HEADINGS)
     return " ".join(heading.text_content().removesuffix("#").split())
 
 
 def terms(article: HtmlElement, address: str, page: str) -> Iterator[Record]:
     """Each entry of a glossary; a name in another language stands in its text."""
-    for entry in article.xpath(".//dl[contains(@class, 'glossary')]/dt[@id][not(preceding-sibling::"
-                               "*[1][self::dt])]"):  # fmt: skip
+    for entry in article.xpath(TERM):
         said = [words_of(entry)]
         for follows in entry.itersiblings():
             said.append(words_of(follows))
@@ -124,9 +119,8 @@ def names(article: HtmlElement, address: str, page: str) -> Iterator[Record]:
 def records_of(path: Path, folder: Path) -> Iterator[Record]:
     """What one built page has to find: nothing, if it has no article."""
     address = path.relative_to(folder).as_posix()
-    page = lxml.html.parse(str(path), lxml.html.HTMLParser(encoding="utf-8")).getroot()
-    for article in page.xpath(ARTICLE):
-        sections = [s for s in article.xpath(".//section") if s.xpath("./h1 | ./h2 | ./h3 | ./h4")]
+    for article in tree_of(path).xpath(ARTICLE):
+        sections = article.xpath(f".//section[{HEADINGS}]")
         title = heading_of(sections[0]) if sections else ""
         kind = "appendix" if address.startswith("appendix/") else "chapter"
         for i, section in enumerate(sections):
@@ -151,18 +145,14 @@ def write_records(folder: Path) -> None:
 
 
 def write_search(app: Sphinx, exception: Exception | None) -> None:
-    if exception is not None or app.builder.name != "html":
-        return
-    write_records(Path(app.outdir))
-    for name in SPHINX_S:
-        (Path(app.outdir) / "_static" / name).unlink(missing_ok=True)
+    if exception is None:
+        write_records(Path(app.outdir))
 
 
 def leave_out(app: Sphinx) -> None:
-    """Without Sphinx's index, which takes long and which a build of changed pages would miss."""
-    if is_site(app.builder):
-        app.builder.search = False
-        app.config.html_additional_pages["search"] = "search.html"
+    """Without Sphinx's index, which takes long and knows pages only."""
+    app.builder.search = False
+    app.config.html_additional_pages["search"] = "search.html"
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
