@@ -13,7 +13,9 @@ def tree_of(path: Path) -> HtmlElement:
 
 def classed(*names: str) -> str:
     """The XPath condition of an element that has one of these CSS classes."""
-    return " or ".join(f"contains(concat(' ', normalize-space(@class), ' '), ' {n} ')" for n in names)
+    return " or ".join(
+        f"contains(concat(' ', normalize-space(@class), ' '), ' {n} ')" for n in names
+    )
 
 
 ARTICLE = f"//article[{classed('bd-article')}]"

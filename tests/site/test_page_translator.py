@@ -319,10 +319,6 @@ def test_halves_are_read_as_numpy_reads_them(page):
 
 
 def test_text_is_split_and_encoded_as_the_package_does_it(page):
-    spaces = [i for i in range(0x10000) if not 0xD800 <= i < 0xE000 and f"a{chr(i)}b".split()[1:]]
-    call = """() => Array.from({ length: 0x10000 }, (_, i) => i).filter((i) =>
-        text.split(`a${String.fromCharCode(i)}b`).length > 1)"""
-    assert page.evaluate(call) == spaces
     texts = [
         *("the black cat sleeps", " the\tcat \n", "", "The cat", "the zebra <eos> <pad>", "cat."),
         *("constructor toString __proto__", "un élève", unicodedata.normalize("NFD", "été à côté")),

@@ -205,26 +205,3 @@ def test_an_edition_beside_the_pages_has_to_be_linked(tmp_path):
     assert dead_links(tmp_path, HOME) == ["no page links to book.pdf"]
     write(tmp_path, {"b.html": changed(SITE["b.html"], (END, f'<a href="book.pdf">PDF</a>{END}'))})
     assert dead_links(tmp_path, HOME) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "is_loaded"),
-    [
-        ("a.html", '<script async src="https://x.org/a.js"></script>', True),
-        ("a.html", "<img alt='' src='//x.org/a.png'>", True),
-        ("a.html", '<link href="http://x.org/a.css" rel="stylesheet">', True),
-        ("a.html", '<link rel="preconnect" href="https://x.org">', True),
-        ("a.html", '<link rel="canonical" href="https://x.org/a.html">', False),
-        ("a.html", '<a href="https://x.org/">x</a>', False),
-        ("a.css", "p { background: url( 'https://x.org/a.png') }", True),
-        ("a.css", '@import "//x.org/a.css";', True),
-        ("a.css", "p { background: url(a.png) }", False),
-        ("a.js", "url(https://x.org/a.png)", False),
-    ],
-)
-def test_an_outside_address_that_would_be_loaded_is_found_in_the_files(
-    tmp_path, name, text, is_loaded
-):
-    write(tmp_path, {name: text})
-    found = site_check.written_addresses(tmp_path)
-    assert [line.startswith(f"{name} would load ") for line in found] == [True] * is_loaded
