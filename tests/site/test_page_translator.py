@@ -1,6 +1,7 @@
 """The translator in the page against PyTorch: the same numbers, sentences and words."""
 
 import base64
+import json
 import unicodedata
 from itertools import pairwise
 
@@ -12,15 +13,15 @@ from tests.package.unchecked import unchecked
 from transformer.data.batches import pad
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.data.grammar.lexicon import ADJECTIVES, NOUNS
-from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
+from transformer.data.grammar.vocabularies import SOURCE_WORDS, TARGET_WORDS
+from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, SPECIALS
 from transformer.decoding import beam_search, greedy_decode
 from transformer.decoding.search import keep_top_k, keep_top_p
 from transformer.multihead import record_attention
 from transformer_book.experiments.translator import trained
 from transformer_book.experiments.translator.data import MAX_LEN
 from website.extensions.page_parts import PARTS, copy_part
-from website.extensions.translator_files import translator_words
-from website.server import serve
+from website.extensions.translator_files import EXAMPLES, STORED, translator_words
 
 KINDS = ("encoder", "decoder", "cross")
 LIMITS = {"pad": PAD_ID, "bos": BOS_ID, "eos": EOS_ID, "maxLen": MAX_LEN}
@@ -73,30 +74,12 @@ def folder(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def open_page(browser, folder):
-    """Opens a page with the modules loaded; ``route`` may put faults into the files."""
-    server, base = serve(folder)
-    pages = []
-
-    def open_(pattern=None, answer=None):
-        page = browser.new_page()
-        pages.append(page)
-        if pattern:
-            page.route(pattern, answer)
-        page.goto(base + "translator/page.html")
-        page.evaluate(OPENED)
-        return page
-
-    yield open_
-    for page in pages:
-        page.close()
-    server.shutdown()
-    server.server_close()
-
-
-@pytest.fixture(scope="module")
-def page(open_page):
-    return open_page()
+def page(browser, folder, served):
+    """A page with the modules loaded."""
+    page = browser.new_page()
+    page.goto(f"{served(folder)}translator/page.html")
+    page.evaluate(OPENED)
+    return page
 
 
 @pytest.fixture(scope="module")
@@ -295,29 +278,6 @@ def test_the_largest_come_first_and_of_equals_the_first(page):
     assert page.evaluate("numbers.order([1, 3, -Infinity, 1, 3, 2])") == [1, 4, 5, 0, 3, 2]
 
 
-def test_words_are_sampled_with_the_models_probabilities(page, model, pairs):
-    source, n = pairs[0][0], 600
-    call = """([source, limits, n]) => Array.from({ length: n }, (_, seed) =>
-        decode.sample(translator, source, limits,
-            { temperature: 4, topK: 4, random: numbers.generator(seed) })[0])"""
-    drawn = page.evaluate(call, [source, LIMITS | {"maxLen": 1}, n])
-    with torch.inference_mode():
-        logits = model(torch.tensor([source]), torch.tensor([[BOS_ID]]))[:, -1]
-    wanted = keep_top_k(logits / 4, 4).softmax(dim=-1)[0]
-    shares = torch.tensor(drawn).bincount(minlength=len(wanted)) / n
-    assert wanted.max() < 0.8, "or there is nothing to sample"
-    assert ((shares - wanted).abs() <= 4 * (wanted * (1 - wanted) / n).sqrt()).all()
-
-
-def test_halves_are_read_as_numpy_reads_them(page):
-    found = page.evaluate(
-        "Array.from({ length: 65536 }, (_, i) => String(safetensors.halfToNumber(i)))"
-    )
-    read = np.array([float(x.replace("Infinity", "inf")) for x in found])
-    wanted = np.arange(65536, dtype=np.uint16).view(np.float16).astype(np.float64)
-    assert np.array_equal(read, wanted, equal_nan=True)
-
-
 def test_text_is_split_and_encoded_as_the_package_does_it(page):
     texts = [
         *("the black cat sleeps", " the\tcat \n", "", "The cat", "the zebra <eos> <pad>", "cat."),
@@ -357,6 +317,19 @@ def test_each_word_of_the_opening_looks_most_at_the_word_that_it_translates():
     assert [pairs[word] for word in ("le", "chat", "noir", "dort")] == [
         *("the", "cat", "black", "sleeps")
     ]
+
+
+def test_the_words_are_those_of_the_package_in_the_order_of_their_ids(folder):
+    module = (folder / "translator" / "words.js").read_text(encoding="utf-8")
+    words = json.loads(module.split("export default ")[1].rstrip(";\n"))
+    assert words["grammar"] == json.loads(json.dumps(translator_words()["grammar"]))
+    assert words["ids"] == dict(zip(("pad", "bos", "eos", "unk"), range(4), strict=True))
+    assert (words["maxLen"], words["examples"]) == (MAX_LEN, list(EXAMPLES))
+    assert abs(1000 * words["kilobytes"] - STORED.stat().st_size) <= 500
+    assert words["english"] == [*SPECIALS, *SOURCE_WORDS]
+    assert words["french"] == [*SPECIALS, *TARGET_WORDS]
+    assert all(set(line.split()) <= set(SOURCE_WORDS) for line in words["examples"])
+    assert set().union(*words["grammar"]["words"].values()) == set(SOURCE_WORDS)
 
 
 @pytest.fixture(scope="module")
@@ -449,9 +422,13 @@ def test_the_place_where_words_leave_the_grammar(grammar):
         ("I'm happy, they're sad", "i am happy they are sad"),
         ("he's old; aren't they?", "he is old are not they"),
         ("the queen's cat", "the queen's cat"),  # no verb
+        ("“The black cat,” sleeps !", "the black cat sleeps"),
+        ("the cat.sleeps ", "the cat.sleeps"),
     ],
 )
-def test_what_is_drawn_together_is_read_in_full(page, typed, read):
+def test_what_is_drawn_together_is_read_in_full_and_marks_behind_words_are_no_part_of_them(
+    page, typed, read
+):
     assert page.evaluate("typed => text.plain(typed)", typed) == read
 
 

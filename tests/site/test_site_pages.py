@@ -20,7 +20,6 @@ from website.extensions.code import BookFormatter
 from website.extensions.formulas import mathml
 from website.extensions.next_page import questions
 from website.extensions.ticks import set_ticks
-from website.server import serve
 
 NUMBERED = """# 1. What chapter 2 asks
 
@@ -241,18 +240,15 @@ ROOTS = """<!DOCTYPE html><meta charset="utf-8"><link rel="stylesheet" href="boo
 
 
 def test_a_small_root_leaves_no_gap_behind_it_and_a_large_one_reaches_around_its_fraction(
-    tmp_path, browser
+    tmp_path, browser, served
 ):
     shutil.copytree(ROOT / "website" / "static", tmp_path, dirs_exist_ok=True)
     (tmp_path / "roots.html").write_text(ROOTS, encoding="utf-8")
-    server, base = serve(tmp_path)
     page = browser.new_page()
-    page.goto(f"{base}roots.html")
+    page.goto(f"{served(tmp_path)}roots.html")
     page.evaluate("document.fonts.ready")
     edges = "all => all.map((e) => [e, e.firstElementChild].map((x) => x.getBoundingClientRect()))"
     small, large = page.locator("msqrt").evaluate_all(edges)
     page.close()
-    server.shutdown()
-    server.server_close()
     assert small[0]["right"] - small[1]["right"] < 5  # of a letter that is 50 wide
     assert large[0]["height"] > large[1]["height"] > small[0]["height"]

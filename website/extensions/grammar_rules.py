@@ -54,29 +54,21 @@ class NounPhrases(NamedTuple):
 def english_rules() -> dict[str, Any]:
     """``words``, by their kinds, and ``rules``, of which the last one writes a sentence.
 
-    A rule is groups of sequences, each behind the odds that its sequences have one by one, in
-    millionths. A sequence is a list of numbers, or one number: the words are counted first, then
-    the rules, which name earlier ones.
+    A rule is a list of sequences, each a list of numbers: first its odds in millionths, and then
+    its parts. The words are counted first, then the rules, which name earlier ones.
     """
     rules = _Rules()
     rules.number(rules.sentences())
     found = {part for sequences, _ in rules.numbers for each in sequences for part in each}
     parts = {part for part in found if not isinstance(part, int)}
     words = {kind: sorted(word for word, its in parts if its == kind) for kind in WORDS}
-    in_order = [(word, kind) for kind, those in words.items() for word in those]
-    place = {word: i for i, word in enumerate(in_order)}
-
-    def written(sequence: tuple[Part, ...]) -> int | list[int]:
-        numbers = [len(place) + p if isinstance(p, int) else place[p] for p in sequence]
-        return numbers[0] if len(numbers) == 1 else numbers
-
-    def grouped(sequences: tuple[tuple[Part, ...], ...], odds: tuple[int, ...]) -> list[list]:
-        groups: dict[int, list] = {p: [p] for p in odds}
-        for sequence, p in zip(sequences, odds, strict=True):
-            groups[p].append(written(sequence))
-        return [*groups.values()]
-
-    return {"words": words, "rules": [grouped(*rule) for rule in rules.numbers]}
+    in_order: list[Part] = [(word, kind) for kind, those in words.items() for word in those]
+    place = {part: i for i, part in enumerate([*in_order, *range(len(rules.numbers))])}
+    written = [
+        [[p, *(place[part] for part in each)] for each, p in zip(sequences, odds, strict=True)]
+        for sequences, odds in rules.numbers
+    ]
+    return {"words": words, "rules": written}
 
 
 class _Rules:

@@ -5,9 +5,9 @@ import { drawFrom, sum } from "../numbers.js";
 
 export class Grammar {
   /**
-   * `words` are lists by kinds. A rule is one of several sequences, in groups behind the weight that
-   * each of the group has. A sequence is a list of numbers, or one, which count the words and then
-   * the rules before this one. The last rule is that of a sentence.
+   * `words` are lists by kinds. A rule is one of several sequences. Each is a list of numbers: its
+   * weight, and then its parts, which count the words and then the rules before this one. The last
+   * rule is that of a sentence.
    */
   constructor({ words, rules }) {
     const pairs = Object.entries(words).flatMap(([kind, those]) =>
@@ -15,11 +15,9 @@ export class Grammar {
     );
     this.kindOf = new Map(pairs);
     const parts = [...this.kindOf.keys()]; // words, then rules as { ways, weights }
-    for (const groups of rules) {
-      const weights = groups.flatMap(([weight, ...those]) => those.map(() => weight));
-      const sequences = groups.flatMap(([, ...those]) => those);
-      const ways = sequences.map((numbers) => [numbers].flat().map((i) => parts[i]));
-      parts.push({ ways, weights });
+    for (const rule of rules) {
+      const ways = rule.map(([, ...numbers]) => numbers.map((i) => parts[i]));
+      parts.push({ ways, weights: rule.map(([weight]) => weight) });
     }
     this.sentence = parts.at(-1);
   }
