@@ -20,7 +20,7 @@ from website.editions.book import book_pages
 from website.editions.cover import looks
 from website.editions.offer import offer, publish
 from website.editions.pages import Fault, words
-from website.editions.press import opened
+from website.editions.sandbox import opened
 
 LONG_CLAIM = "claim-" + "-".join(f"word{i}" for i in range(30))
 CONFIG = """title: A small book

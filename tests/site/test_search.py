@@ -47,7 +47,7 @@ PAGES = {
     "appendix/api.html": NAMES,
     "appendix/yaks.html": YAKS,
 }
-ALSO = {
+SYNONYMS = {
     "chapters/04_masks.html#sec-4.2": "garbage, masks hide",
     "appendix/glossary.html#term-softmax": "squash",
 }
@@ -70,13 +70,13 @@ def site(tmp_path_factory):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(page, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_records, "ALSO", ALSO)
+        patch.setattr(search_records, "SYNONYMS", SYNONYMS)
         write_records(folder)
     return folder
 
 
 def test_a_record_is_a_section_in_its_own_words(site, monkeypatch):
-    monkeypatch.setattr(search_records, "ALSO", ALSO)
+    monkeypatch.setattr(search_records, "SYNONYMS", SYNONYMS)
     found = list(records_of(site / "chapters/04_masks.html", site))
     here = "chapters/04_masks.html"
     assert found == [
@@ -88,7 +88,7 @@ def test_a_record_is_a_section_in_its_own_words(site, monkeypatch):
 
 
 def test_a_term_is_a_record_with_its_other_names_and_what_it_means(site, monkeypatch):
-    monkeypatch.setattr(search_records, "ALSO", ALSO)
+    monkeypatch.setattr(search_records, "SYNONYMS", SYNONYMS)
     terms = [r for r in records_of(site / "appendix/glossary.html", site) if r.kind == "term"]
     address = "appendix/glossary.html#term-"
     assert terms == [

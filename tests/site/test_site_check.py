@@ -183,14 +183,6 @@ def test_a_dead_link_is_found(tmp_path, file, old, new, complaint):
     assert all(complaint in line for line in found), found
 
 
-def test_whatever_a_head_names_has_to_be_there(tmp_path):
-    rels = ("canonical", "icon", "index", "next", "preload", "prev", "search", "stylesheet")
-    heads = "".join(f"<link rel='{rel}' href='{HOME}{rel}.x'>" for rel in rels)
-    write(tmp_path, SITE | {"a.html": changed(SITE["a.html"], ("<head>", f"<head>{heads}"))})
-    said = [f"a.html links to {HOME}{rel}.x, which is not there" for rel in rels]
-    assert dead_links(tmp_path, HOME) == said
-
-
 def test_an_edition_beside_the_pages_has_to_be_linked(tmp_path):
     write(tmp_path, SITE | {"book.pdf": "x"})
     assert dead_links(tmp_path, HOME) == ["no page links to book.pdf"]

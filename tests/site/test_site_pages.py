@@ -54,7 +54,7 @@ def chapters(tmp_path_factory):
         (source / name).parent.mkdir(exist_ok=True)
         (source / f"{name}.md").write_text(text, encoding="utf-8")
     (source / "r.bib").write_text("@book{b1, title={T}, author={A B}, year=1}")
-    book = (f"website.extensions.{name}" for name in ("book_site", "formulas", "unbroken"))
+    book = (f"website.extensions.{name}" for name in ("book_site", "formulas", "no_break"))
     settings = {
         "extensions": ["myst_nb", "sphinxcontrib.bibtex", *book],
         "nb_execution_mode": "off",

@@ -36,7 +36,7 @@ Look = tuple[Screen, str]  # at this page
 SCREENS: tuple[Screen, ...] = ((1280, "light"), (390, "dark"))
 BETWEEN: Screen = (820, "light")
 IN_THE_PAGE = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-BARRIERS = Path(__file__).with_name("barriers.js").read_text(encoding="utf-8")
+ACCESSIBILITY = Path(__file__).with_name("accessibility.js").read_text(encoding="utf-8")
 
 
 def leads_on(path: Path) -> bool:
@@ -82,7 +82,7 @@ def look_at_some(browser: Browser, looks: Iterable[Look], base: str) -> Iterator
         page.goto(base + name, wait_until="load")
         found += page.evaluate(IN_THE_PAGE)
         if screen != BETWEEN:
-            for rule, target, summary in page.evaluate(BARRIERS, AXE_SCRIPT):
+            for rule, target, summary in page.evaluate(ACCESSIBILITY, AXE_SCRIPT):
                 found.append(f"breaks {rule} at {target}: {' '.join(summary.split())[:200]}")
             page.wait_for_load_state("networkidle")
         yield name, screen, found.copy()

@@ -98,8 +98,8 @@ def places(pages: list[Page]) -> dict[tuple[str, str], Places]:
     for entry in entries:
         if ("span", words(entry)) not in found:
             for address in entry.xpath("following-sibling::dd[1]//a/@href"):
-                if page := chapters.get(address.removeprefix("../").partition(".html")[0]):
-                    found["span", words(entry)].append((page, page.body.find(".//h1")))
+                if named := chapters.get(address.removeprefix("../").partition(".html")[0]):
+                    found["span", words(entry)].append((named, named.body.find(".//h1")))
     return found
 
 
@@ -118,10 +118,10 @@ def index(pages: list[Page]) -> HtmlElement:
         sections: dict[tuple[str, str], HtmlElement] = {}
         for page, element in found:
             sections.setdefault((page.name, number(page, element)), element)
-        for (page, section), element in sections.items():
+        for (home, section), element in sections.items():
             if not element.get("id"):
                 element.set("id", f"indexed-{next(ids)}")
-            address = f"/{page}.html#{element.get('id')}"
+            address = f"/{home}.html#{element.get('id')}"
             line.append(new("a", section, class_="book-at", href=address))
         body.append(line)
     return body

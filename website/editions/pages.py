@@ -26,16 +26,16 @@ from website.built import ARTICLE, classed, tree_of
 
 RAW_TEX = re.compile(r"\$\$|\\[(\[]|\\(?:frac|sqrt|text|mathbf|operatorname|begin)\b")
 FEW_LINES = 10  # of code, which stay on one page
-FOR_THE_SITE = re.compile(r"appendix/(api|ledger)")
-OF_A_SCREEN = ("book-waits", "book-screen", "book-editions", "book-letters", "blank")
+SITE_ONLY = re.compile(r"appendix/(api|ledger)")
+SCREEN_ONLY = ("book-waits", "book-screen", "book-editions", "book-letters", "blank")
 
 
 NOT_FOR_PAPER = (
     ".//script | .//style | .//button | .//template | .//noscript"
     "| .//a[contains(@class, 'headerlink')] | .//*[contains(@class, 'viewcode-link')]"
-    f"| .//*[{classed(*OF_A_SCREEN)}]"
+    f"| .//*[{classed(*SCREEN_ONLY)}]"
 )
-OF_A_RUN = re.compile(r"(→ From here on this page runs|Overwriting|Appending to) .*\n?", re.M)
+RUN_MESSAGES = re.compile(r"(→ From here on this page runs|Overwriting|Appending to) .*\n?", re.M)
 
 
 class Fault(Exception):
@@ -87,7 +87,7 @@ def contents(book: Path) -> tuple[dict, list[tuple[str, str]]]:
     pages = [(toc["root"], "")]
     for part in toc["parts"]:
         pages += [(page["file"], part["caption"]) for page in part["chapters"]]
-    return config, [page for page in pages if not FOR_THE_SITE.match(page[0])]
+    return config, [page for page in pages if not SITE_ONLY.match(page[0])]
 
 
 def read(site: Path, name: str, part: str) -> Page:
@@ -111,7 +111,7 @@ def fit_for_paper(page: Page) -> None:
     for pre in list(page.body.iter("pre")):
         for line in pre.xpath(f".//span[{classed('line')} or not(node())]"):
             line.drop_tag()
-        pre.text = OF_A_RUN.sub("", pre.text or "")
+        pre.text = RUN_MESSAGES.sub("", pre.text or "")
         if not words(pre):
             pre.drop_tree()
         elif pre.text_content().count("\n") < FEW_LINES:

@@ -21,7 +21,7 @@ from website.editions.book import SUBTITLE, book_pages
 from website.editions.cover import cover
 from website.editions.offer import publish
 from website.editions.pages import Fault, Page, new, slug
-from website.editions.press import opened
+from website.editions.sandbox import opened
 
 TEXT_WIDTH = 634  # px: A4 without the margins of print.css
 LISTED = ("Exercises", "Solutions")  # sections without a number that the contents name

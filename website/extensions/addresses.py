@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 PLACEHOLDER = "https://github.com/your_name/"
-OF_THE_SITE = re.compile(r'<meta property="og:(?:url|image)\b.*\n')
+SITE_TAGS = re.compile(r'<meta property="og:(?:url|image)\b.*\n')
 
 
 def leave_out_the_repository(app: Sphinx, config: Config) -> None:
@@ -40,7 +40,7 @@ def leave_out_the_site(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
     if not app.config.html_baseurl:
-        context["metatags"] = OF_THE_SITE.sub("", context.get("metatags", ""))
+        context["metatags"] = SITE_TAGS.sub("", context.get("metatags", ""))
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

@@ -34,7 +34,7 @@ from sphinx.writers.html5 import HTML5Translator
 
 # Kinds of one look, on the site, on paper and in the ePub, are one. Half of a chapter's elements
 # would be names, signs and spaces of code: they look like all text.
-SAME = {
+MERGED = {
     **dict.fromkeys((Name, Name.Namespace, Operator, Punctuation, Whitespace), Text),
     **dict.fromkeys((Keyword.Constant, Keyword.Namespace, Operator.Word), Keyword),
     **dict.fromkeys((String.Affix, String.Doc, String.Double, String.Escape), String),
@@ -65,7 +65,7 @@ def hanging(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 class BookFormatter(HtmlFormatter):
     def format(self, tokens, outfile) -> None:
-        super().format(((SAME.get(kind, kind), text) for kind, text in tokens), outfile)
+        super().format(((MERGED.get(kind, kind), text) for kind, text in tokens), outfile)
 
     def wrap(self, source: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         return super().wrap(hanging(source))

@@ -92,28 +92,28 @@ class _Rules:
         shares = tuple(round(1e6 * sum(rest.values()) / total) for rest in begun.values())
         return self.numbers.setdefault((sequences, shares), len(self.numbers))
 
-    def every(self, write: Callable[["_Told"], T]) -> Iterator[tuple[float, T]]:
+    def every_way(self, write: Callable[["_ScriptedWriter"], T]) -> Iterator[tuple[float, T]]:
         """What ``write`` returns for each way of choosing, and how likely that is."""
         told: list[int] | None = []
         while told is not None:
-            writer = _Told(self, told)
+            writer = _ScriptedWriter(self, told)
             result = write(writer)
             yield prod(odds[i] for i, odds in writer.made), result
             told = writer.next_way()
 
     def sentences(self) -> Odds:
         found: Odds = defaultdict(float)
-        for p, sentence in self.every(Writer.sentence):
+        for p, sentence in self.every_way(Writer.sentence):
             found[_parts(sentence.english)] += p
         return found
 
     def _noun_phrases(self, kinds: Kinds, role: str, negation: str) -> list[NounPhrases]:
-        def write(writer: _Told) -> tuple[Phrase, Determiners]:
+        def write(writer: _ScriptedWriter) -> tuple[Phrase, Determiners]:
             phrase = Writer.noun_phrase(writer, kinds, role, negation)
             return phrase, writer.determiners
 
         found: dict[int, Odds] = defaultdict(lambda: defaultdict(float))
-        for p, (phrase, determiners) in self.every(write):
+        for p, (phrase, determiners) in self.every_way(write):
             described = phrase.words.english
             after = _parts(described)
             for determiner, q in determiners.items():
@@ -127,12 +127,14 @@ class _Rules:
 
     def _determiners(self, noun: Noun, plural: bool, role: str, negation: str) -> Determiners:
         found: Determiners = defaultdict(float)
-        for p, words in self.every(lambda w: Writer.determiner(w, noun, plural, role, negation)):
+        for p, words in self.every_way(
+            lambda w: Writer.determiner(w, noun, plural, role, negation)
+        ):
             found[tuple((word, NO_UNIT) for word, _ in words.english)] += p
         return found
 
 
-class _Told(Writer):
+class _ScriptedWriter(Writer):
     """A writer that is told what to choose, and takes what comes first when it is told no more."""
 
     def __init__(self, rules: _Rules, told: Sequence[int]):

@@ -35,36 +35,28 @@ FOLDER = "parts-"  # and the hash
 
 
 class Part(NamedTuple):
-    """What an element of one class needs: a folder of ``parts/``, and in it a module and a style.
+    """What an element of one class needs: a module, and a style with the name of its folder.
 
-    The drawings' colours are put before the style, for what the selector ``look`` selects.
-    ``write`` adds to the copy what is made from the package. ``room`` is a style that keeps the
-    part's place until it comes.
+    The drawings' colours are put before the style, for elements of the class that the folder is
+    called. ``write`` adds to the copy what is made from the package. ``room`` is a style that keeps
+    the part's place until it comes.
     """
 
     folder: str
     script: str
-    style: str
-    look: str
     write: Callable[[Path], None] | None = None
     room: str | None = None
 
+    @property
+    def style(self) -> str:
+        return f"{self.folder}.css"
+
 
 PARTS = {
-    "book-translator": Part(
-        *("translator", "view.js", "translator.css", ".translator"),
-        write=write_translator_files,
-        room="room.css",
-    ),
-    "book-film": Part(  # reads the translator's modules, too
-        *("film", "film.js", "film.css", ".film"),
-        write=write_film_files,
-    ),
-    "book-living": Part(
-        *("living", "figures.js", "living.css", ".living"),
-        write=write_living_files,
-    ),
-    "book-ledger": Part("ledger", "filter.js", "ledger.css", ".ledger"),
+    "book-translator": Part("translator", "view.js", write_translator_files, room="room.css"),
+    "book-film": Part("film", "film.js", write_film_files),  # reads the translator's modules, too
+    "book-living": Part("living", "figures.js", write_living_files),
+    "book-ledger": Part("ledger", "filter.js"),
 }
 
 
@@ -86,7 +78,7 @@ def copy_part(part: Part, place: Path) -> None:
     """Copies a part into ``place``, and the modules that parts share."""
     shutil.copytree(SITE / part.folder, place / part.folder, dirs_exist_ok=True)
     style = place / part.folder / part.style
-    palette = style_sheet(part.look, f'html[data-theme="dark"] {part.look}')
+    palette = style_sheet(f".{part.folder}", f'html[data-theme="dark"] .{part.folder}')
     style.write_text(palette + style.read_text(encoding="utf-8"), encoding="utf-8")
     for name in SHARED:
         shutil.copy(SITE / name, place / name)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from lxml.html import HtmlElement
 from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.errors import ExtensionError
 
 from website.built import ARTICLE, TERM, classed, tree_of
@@ -23,15 +24,16 @@ SEARCHED = "intro.html", "chapters/*.html", "appendix/*.html"
 NOT_TEXTS = "appendix/ledger.html", "appendix/bibliography.html"
 # What learners call a place, in other words than the book has there: one who asks for all words of
 # one of these finds the place.
-BAD = "chapters/the_text_is_bad.html"
-ALSO = {
-    BAD: "garbage, gibberish, nonsense, only eos, only pad, only bos, same word, repeats, "
+TEXT_IS_BAD = "chapters/the_text_is_bad.html"
+SYNONYMS = {
+    TEXT_IS_BAD: "garbage, gibberish, nonsense, only eos, only pad, only bos, same word, repeats, "
     "repetition, stuck, stops early, empty, low loss, bug, debug",
-    f"{BAD}#the-end-is-never-learned": "never stops, no eos",
-    f"{BAD}#labels-not-shifted": "copies input",
-    f"{BAD}#the-wrong-axis": "softmax dim, softmax dimension",
-    f"{BAD}#dropout-left-on": "forgot model.eval, different output in train and eval",
-    f"{BAD}#a-rate-too-high": "same output for all inputs, does not learn, learning rate too high",
+    f"{TEXT_IS_BAD}#the-end-is-never-learned": "never stops, no eos",
+    f"{TEXT_IS_BAD}#labels-not-shifted": "copies input",
+    f"{TEXT_IS_BAD}#the-wrong-axis": "softmax dim, softmax dimension",
+    f"{TEXT_IS_BAD}#dropout-left-on": "forgot model.eval, different output in train and eval",
+    f"{TEXT_IS_BAD}#a-rate-too-high": "same output for all inputs, does not learn, "
+    "learning rate too high",
     "chapters/00_the_whole_picture.html#sec-0.2": "eos mean",
     "chapters/03_queries_keys_values.html": "query key value",
     "chapters/04_scaling_and_masks.html#sec-4.1": "√d",
@@ -59,13 +61,13 @@ NOT_PROSE = (
     f" | .//*[{classed('headerlink', 'highlight', 'output', 'book-head', 'py', 'glossary')}]"
 )
 # What a formula's parts are called where it is one line of text, before which of its children.
-IN_A_LINE = {"msqrt": "√", "msub": " _", "msup": " ^", "msubsup": " _^", "mfrac": " /"}
+FORMULA_SIGNS = {"msqrt": "√", "msub": " _", "msup": " ^", "msubsup": " _^", "mfrac": " /"}
 
 
 class Record(NamedTuple):
     """``where`` is the page that ``address`` leads to, if ``title`` is not the page's own.
 
-    ``kind`` is "term", "chapter", "appendix" or "name"; ``also`` is found and not shown.
+    ``kind`` is "term", "chapter", "appendix" or "name"; ``synonyms`` are found and not shown.
     """
 
     address: str
@@ -73,7 +75,7 @@ class Record(NamedTuple):
     where: str
     text: str
     kind: str
-    also: str = ""
+    synonyms: str = ""
 
 
 def words_of(element: HtmlElement) -> str:
@@ -81,8 +83,8 @@ def words_of(element: HtmlElement) -> str:
     copied = deepcopy(element)
     for inner in copied.xpath(NOT_PROSE):
         inner.drop_tree()
-    for part in copied.iter(*IN_A_LINE):
-        for sign, child in zip(IN_A_LINE[part.tag], part, strict=False):
+    for part in copied.iter(*FORMULA_SIGNS):
+        for sign, child in zip(FORMULA_SIGNS[part.tag], part, strict=False):
             child.text = sign.strip() + (child.text or "")
     return " ".join(copied.text_content().split())
 
@@ -103,8 +105,8 @@ def terms(article: HtmlElement, address: str, page: str) -> Iterator[Record]:
         title, *others, _ = said
         text = " ".join(said[1:])
         here = f"{address}#{entry.get('id')}"
-        also = ", ".join(filter(None, [*others, ALSO.get(here)]))
-        yield Record(here, title, page, text, "term", also)
+        synonyms = ", ".join(filter(None, [*others, SYNONYMS.get(here)]))
+        yield Record(here, title, page, text, "term", synonyms)
 
 
 def names(article: HtmlElement, address: str, page: str) -> Iterator[Record]:
@@ -126,20 +128,20 @@ def records_of(path: Path, folder: Path) -> Iterator[Record]:
         for i, section in enumerate(sections):
             here = address if i == 0 else f"{address}#{section.get('id')}"
             if text := words_of(section):
-                where, also = title if i else "", ALSO.get(here, "")
-                yield Record(here, heading_of(section), where, text, kind, also)
+                where, synonyms = title if i else "", SYNONYMS.get(here, "")
+                yield Record(here, heading_of(section), where, text, kind, synonyms)
         yield from terms(article, address, title)
         yield from names(article, address, title)
 
 
 def write_records(folder: Path) -> None:
     """Those of all pages of a built site, as a script, which a page that was opened as a file may
-    load, too. Raises ExtensionError if a place in ``ALSO`` is not there."""
+    load, too. Raises ExtensionError if a place in ``SYNONYMS`` is not there."""
     pages = {page for where in SEARCHED for page in folder.glob(where)}
     texts = sorted(pages - {folder / name for name in NOT_TEXTS})
     found = [record for page in texts for record in records_of(page, folder)]
-    if lost := ALSO.keys() - {record.address for record in found}:
-        raise ExtensionError(f"ALSO names what no page has: {', '.join(sorted(lost))}")
+    if lost := SYNONYMS.keys() - {record.address for record in found}:
+        raise ExtensionError(f"SYNONYMS names what no page has: {', '.join(sorted(lost))}")
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
     (folder / FILE).write_text(f"const RECORDS = {text};\n", encoding="utf-8")
 
@@ -151,6 +153,7 @@ def write_search(app: Sphinx, exception: Exception | None) -> None:
 
 def leave_out(app: Sphinx) -> None:
     """Without Sphinx's index, which takes long and knows pages only."""
+    assert isinstance(app.builder, StandaloneHTMLBuilder)
     app.builder.search = False
     app.config.html_additional_pages["search"] = "search.html"
 
