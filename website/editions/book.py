@@ -68,7 +68,7 @@ def in_parts(pages: list[Page]) -> Iterator[Page]:
 
 
 def number(page: Page, element: HtmlElement) -> str:
-    """Of the section that the element stands in, or of its chapter; or what its page is called."""
+    """The number of the section or chapter that an element stands in, or else its page's name."""
     titles = [words(head) for head in element.xpath("ancestor::section/h2")] + [page.title]
     numbers = (re.match(r"[\d.]*\d", title) for title in titles)
     return next((found[0] for found in numbers if found), page.title.partition(":")[0])
