@@ -67,6 +67,16 @@ def test_no_page_leads_to_a_placeholder():
     assert [page.name for page in pages if "your_name" in page.read_text(encoding="utf-8")] == []
 
 
+def test_a_page_is_described_by_its_question_up_to_a_whole_word():
+    page = lxml.html.parse(str(SITE / SCALING))
+    [asked] = page.xpath("//p[contains(@class, 'book-question')]")
+    for name in ("@name='description'", "@property='og:description'"):
+        [said] = page.xpath(f"//meta[{name}]/@content")
+        assert said.endswith("…")
+        assert 120 < len(said) <= 160
+        assert said[:60] in words(asked.text_content())
+
+
 def test_a_link_to_a_claim_in_a_fold_opens_the_fold(opened):
     page = opened("appendix/ledger.html")
     link = page.locator("a[href*='04_scaling'][href*='#claim-']").first
