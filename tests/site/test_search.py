@@ -14,7 +14,7 @@ from website.extensions.search_records import FILE, Record, records_of, write_re
 
 PAGE = """<!DOCTYPE html><html><body><nav>Not searched</nav><article class="bd-article">
 <section id="a-chapter"><h1>4. Masks<a class="headerlink" href="#">#</a></h1>
-<p class="book-head">7 claims</p><p>Why hide a word?</p>
+<p class="book-head">7 claims</p><p class="happy">Why hide a word?</p>
 <section id="sec-4.2"><h2>4.2 Sure too soon</h2><p>A softmax of large scores is sure.</p>
 <div class="cell"><div class="highlight">secret_code()</div><div class="output">printed</div></div>
 <section id="inner"><h3>An inner one</h3><p>About padding,

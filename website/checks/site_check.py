@@ -16,14 +16,7 @@ from typing import Literal
 
 import yaml
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import (
-    Browser,
-    ConsoleMessage,
-    Page,
-    Request,
-    Response,
-    ViewportSize,
-)
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, ViewportSize
 
 from website import ROOT, SITE
 from website.browser import chromium

@@ -14,17 +14,7 @@ import imagesize
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
 from pygments.formatters import HtmlFormatter
-from pygments.token import (
-    Comment,
-    Keyword,
-    Name,
-    Number,
-    Operator,
-    Punctuation,
-    String,
-    Text,
-    Whitespace,
-)
+from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 from sphinx.addnodes import desc_parameterlist
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -35,7 +25,7 @@ from sphinx.writers.html5 import HTML5Translator
 # Kinds of one look, on the site, on paper and in the ePub, are one. Half of a chapter's elements
 # would be names, signs and spaces of code: they look like all text.
 MERGED = {
-    **dict.fromkeys((Name, Name.Namespace, Operator, Punctuation, Whitespace), Text),
+    **dict.fromkeys((Name, Name.Namespace, Operator, Punctuation, Text.Whitespace), Text),
     **dict.fromkeys((Keyword.Constant, Keyword.Namespace, Operator.Word), Keyword),
     **dict.fromkeys((String.Affix, String.Doc, String.Double, String.Escape), String),
     **dict.fromkeys((String.Interpol, String.Single), String),

@@ -14,7 +14,9 @@ def description(doctree: nodes.document) -> str:
     texts = [p for p in doctree.findall(nodes.paragraph) if "book-head" not in p["classes"]]
     asked = [p for p in texts if "book-question" in p["classes"]]
     said = (p.astext().removeprefix("The question.") for p in asked or texts)
-    return shorten(next(filter(str.strip, said), ""), LENGTH, placeholder="…")
+    return shorten(
+        next(filter(str.strip, said), ""), LENGTH, placeholder="…", break_on_hyphens=False
+    )
 
 
 def describe(
