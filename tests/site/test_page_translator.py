@@ -37,10 +37,9 @@ OPENED = """async () => {
         return btoa(text);
     };
 }"""
-TRACES = """([pairs, limits, withMaps]) => pairs.map(([source, target]) => {
+TRACES = """([pairs, limits]) => pairs.map(([source, target]) => {
     const { encoder, steps } = decode.trace(translator, source, limits, target);
     const logits = steps.flatMap(({ logits }) => [...logits]);
-    if (!withMaps) return [packed(logits)];
     const read = encoder.map((layer) => layer.map((rows) => rows.map((row) => [...row])));
     const padded = (row) => [...row, ...Array(steps.length - row.length).fill(0)];
     const rows = (kind, end) => encoder.map((layer, l) =>
@@ -48,11 +47,6 @@ TRACES = """([pairs, limits, withMaps]) => pairs.map(([source, target]) => {
     const maps = [read, rows("decoder", padded), rows("cross", (row) => [...row])];
     return [logits, ...maps].map((numbers) => packed(numbers.flat(3)));
 })"""
-SEARCHES = {
-    "greedy": "(sources, limits) => sources.map((s) => decode.greedy(translator, s, limits))",
-    "beams": """(sources, limits, options) =>
-        sources.map((s) => decode.beamSearch(translator, s, limits, options))""",
-}
 
 
 def copy_translator(static):
@@ -101,11 +95,6 @@ def unpacked(text):
     return torch.from_numpy(np.frombuffer(base64.b64decode(text), dtype=np.float32).copy())
 
 
-def logits_of(packed, target):
-    """Those of each step (T, vocabulary)."""
-    return unpacked(packed).view(len(target), -1)
-
-
 def maps_of(packed, source, target):
     """The weights of all heads (layers, heads, T, S)."""
     S, T = len(source), len(target)
@@ -134,19 +123,14 @@ def wanted(model, pairs):
 @pytest.fixture(scope="module")
 def traces(page, pairs):
     """What the page computes of each pair, packed: logits, then maps."""
-    return page.evaluate(TRACES, [pairs, LIMITS, True])
+    return page.evaluate(TRACES, [pairs, LIMITS])
 
 
-def distance(traces, wanted, pairs):
-    """How far a logit of the page is from PyTorch's at most."""
-    return max(
-        (logits_of(packed, target) - logits).abs().max().item()
-        for (packed, *_), (logits, _), (_, target) in zip(traces, wanted, pairs, strict=True)
+def test_the_logits_of_200_pairs_are_those_of_pytorch(traces, wanted):
+    far = max(
+        (unpacked(packed).view_as(logits) - logits).abs().max().item()
+        for (packed, *_), (logits, _) in zip(traces, wanted, strict=True)
     )
-
-
-def test_the_logits_of_200_pairs_are_those_of_pytorch(traces, wanted, pairs):
-    far = distance(traces, wanted, pairs)
     print(f"\nlogits differ by at most {far:.1e}")
     assert far < 1e-3
 
@@ -160,9 +144,10 @@ def test_the_attention_of_200_pairs_is_that_of_pytorch(traces, wanted, pairs):
     assert far < 1e-4
 
 
-def written(page, name, sources, **options):
-    call = f"([sources, limits, options]) => ({SEARCHES[name]})(sources, limits, options)"
-    return page.evaluate(call, [sources, LIMITS, options])
+def written(page, search, sources, limits=LIMITS, **options):
+    """What a search of the page gives for each source."""
+    call = f"([all, ...how]) => all.map((source) => decode.{search}(translator, source, ...how))"
+    return page.evaluate(call, [sources, limits, options])
 
 
 def without_padding(tokens):
@@ -184,7 +169,7 @@ def test_beams_find_what_they_find_in_pytorch(page, model, pairs, size, alpha, c
     sources = [source for source, _ in pairs[:count]]
     options = {"beam_size": size, "length_penalty": alpha}
     wanted, log_p = beam_search(model, pad(sources), **DECODING, **options)
-    found = written(page, "beams", sources, beamSize=size, lengthPenalty=alpha)
+    found = written(page, "beamSearch", sources, beamSize=size, lengthPenalty=alpha)
     assert [best["tokens"] for best in found] == without_padding(wanted)
     assert [best["logP"] for best in found] == pytest.approx(log_p.tolist(), abs=1e-4)
     for best in found:
@@ -199,8 +184,7 @@ def test_beams_find_what_they_find_in_pytorch(page, model, pairs, size, alpha, c
 def test_beams_that_find_no_end_give_the_best_unfinished_sentence(page, model, pairs):
     sources = [source for source, _ in pairs[:20]]
     wanted, log_p = beam_search(model, pad(sources), bos_id=BOS_ID, eos_id=EOS_ID, max_len=3)
-    call = "([sources, limits]) => sources.map((s) => decode.beamSearch(translator, s, limits))"
-    found = page.evaluate(call, [sources, LIMITS | {"maxLen": 3}])
+    found = written(page, "beamSearch", sources, LIMITS | {"maxLen": 3})
     assert [best["tokens"] for best in found] == without_padding(wanted)
     assert [best["logP"] for best in found] == pytest.approx(log_p.tolist(), abs=1e-4)
 

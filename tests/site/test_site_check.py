@@ -60,10 +60,6 @@ FAULTS = {
         *(".innerHTML =", ".dataset.stopped ="),
         *("never fills in: book-translator", 3),
     ),
-    "a fold that is not called by its title": (
-        *("<summary>", '<summary aria-label="Toggle">'),
-        *('calls a fold "Toggle", not by its title: A proof', 3),
-    ),
     "what scrolls and cannot be reached": (
         *("document.getElementById('late').tabIndex = 0", "0"),
         *("scrollable-region-focusable at #late:", 2),

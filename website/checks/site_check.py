@@ -3,7 +3,7 @@
 Each page is loaded on a wide light screen and on a narrow dark one, with all that can be unfolded
 unfolded. It fails when a page asks another host for anything, misses a file, logs an error, is
 wider than the screen or cuts something off, links to what is not there, or has a formula that is
-not set, or a picture or a fold without words; and where axe-core finds that a page shuts some
+not set, or a picture without words; and where axe-core finds that a page shuts some
 readers out, as by too little contrast. A screen of middle width is looked at without axe-core.
 """
 
