@@ -43,8 +43,7 @@ def leave_out_the_site(
         context["metatags"] = SITE_TAGS.sub("", context.get("metatags", ""))
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("config-inited", leave_out_the_repository)
     app.connect("doctree-resolved", leave_out_what_is_said_of_it)
     app.connect("html-page-context", leave_out_the_site, priority=800)  # after opengraph's
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

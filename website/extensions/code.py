@@ -146,7 +146,7 @@ def leave_out(app: Sphinx, page: str, template: str, context: dict, doctree: obj
     ]
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     PygmentsBridge.html_formatter = BookFormatter
     app.add_post_transform(CodeBehindItsPicture)
     app.add_node(HideCodeCellNode, override=True, html=(visit_fold, depart_HideCellInput))
@@ -156,4 +156,3 @@ def setup(app: Sphinx) -> dict[str, bool]:
     parameters = HTML5Translator.visit_desc_parameterlist, depart_parameters
     app.add_node(desc_parameterlist, override=True, html=parameters)
     app.connect("html-page-context", leave_out, priority=900)  # after the theme has put it in
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

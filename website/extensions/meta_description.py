@@ -29,6 +29,5 @@ def describe(
         context["metatags"] = context.get("metatags", "") + head
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("html-page-context", describe, priority=400)  # before sphinxext.opengraph
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -34,6 +34,5 @@ def ask(
         context["next_title"] = f'{title} <span class="book-asked">{asked}</span>'
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("html-page-context", ask)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -123,7 +123,6 @@ def load_parts(
         app.add_js_file(f"{place.name}/{FROM_A_FILE}", loading_method="defer")
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("builder-inited", copy_parts)
     app.connect("html-page-context", load_parts)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -158,7 +158,6 @@ def leave_out(app: Sphinx) -> None:
     app.config.html_additional_pages["search"] = "search.html"
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("builder-inited", leave_out)
     app.connect("build-finished", write_search, priority=950)  # once all pages are as they stay
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -106,6 +106,5 @@ def add_head(doctree: nodes.document) -> None:
         title.parent.insert(title.parent.index(title) + 1, head)
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("doctree-read", set_ticks)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
