@@ -370,6 +370,9 @@ def test_the_place_where_words_leave_the_grammar(grammar):
         **{"the black cat sleeps": -1, "the black cat": -1, "the cat sleeps sleeps": 3, "": -1},
     }
     assert grammar.evaluate(call, [each.split() for each in sentences]) == [*sentences.values()]
+    joins = "(pairs) => pairs.filter((pair) => rules.joins(...pair.split(' ')))"
+    met = ["the cat", "cat sleeps", "old cat", "cats sleep", "not often"]
+    assert grammar.evaluate(joins, [*met, "old queen", "sleeps cat", "cat cat"]) == met
 
 
 @pytest.mark.parametrize(

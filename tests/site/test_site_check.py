@@ -76,12 +76,12 @@ CONTRAST = {
     "letters that are not large": '<p style="color: ~88888#; font-size: 40px"><span>word</span></p>'
     f'<p style="color: ~88888#">{BAD}</p>',
     "by its place": '<p class="row"><span>word</span><span ID>word</span></p>',
-    "another is covered": '<p style="color: ~99999#" class="covered"><span>word</span></p>'
-    f'<p style="color: ~99999#">{BAD}</p>',
+    "another is covered": '<div><p style="color: ~99999#" class="lid"><span>word</span></p>'
+    f'<p style="color: ~99999#" class="lid">{BAD}</p></div>',
 }
 STYLE = """<style>.row :last-child { color: #999994 }
-.covered { position: relative }
-.covered::before { content: ""; position: absolute; inset: 0; background: #fff }</style>"""
+.lid:first-child { position: relative }
+.lid:first-child::before { content: ""; position: absolute; inset: 0; background: #fff }</style>"""
 
 
 def changed(text, *changes):
