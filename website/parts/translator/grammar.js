@@ -74,28 +74,19 @@ function grown(part, random) {
 }
 
 /**
- * The words that a part may begin and end with, and whether it may be empty. What may meet inside
- * of it is added to `pairs`. `seen` keeps answers, for rules share parts.
+ * The words that a part may begin and end with. What may meet inside of it is added to `pairs`.
+ * `seen` keeps answers, for rules share parts. A part that may be empty ends a sentence.
  */
 function edges(part, pairs, seen) {
-  if (typeof part === "string") return { first: [part], last: [part], empty: false };
+  if (typeof part === "string") return { first: [part], last: [part] };
   if (!seen.has(part)) {
-    const joined = (a, b) => {
-      for (const left of a.last) for (const right of b.first) pairs.add(`${left} ${right}`);
-      return {
-        first: a.empty ? [...a.first, ...b.first] : a.first,
-        last: b.empty ? [...a.last, ...b.last] : b.last,
-        empty: a.empty && b.empty,
-      };
-    };
-    const found = part.ways.map((way) =>
-      way
-        .map((each) => edges(each, pairs, seen))
-        .reduce(joined, { first: [], last: [], empty: true }),
-    );
-    const all = (side) => [...new Set(found.flatMap((each) => each[side]))];
-    const empty = found.some((each) => each.empty);
-    seen.set(part, { first: all("first"), last: all("last"), empty });
+    const ways = part.ways.map((way) => way.map((each) => edges(each, pairs, seen)));
+    for (const way of ways)
+      for (const [i, { first }] of way.slice(1).entries())
+        for (const a of way[i].last) for (const b of first) pairs.add(`${a} ${b}`);
+    const first = new Set(ways.flatMap((way) => way[0]?.first ?? []));
+    const last = new Set(ways.flatMap((way) => way.at(-1)?.last ?? []));
+    seen.set(part, { first: [...first], last: [...last] });
   }
   return seen.get(part);
 }
