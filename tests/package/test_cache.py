@@ -122,7 +122,7 @@ def test_selecting_from_what_is_still_empty_does_nothing():
     for cache in (KeyValueCache(3), WindowCache(3, 2), MemoryCache()):
         cache.select(rows)
         assert cache.length == 0
-    layer = LayerCache(3)
+    layer = LayerCache(KeyValueCache(3), MemoryCache())
     layer.select(rows, sources=rows)
     assert layer.length == 0
 
@@ -161,7 +161,7 @@ def filled(n_layers=2):
     """A state that has read three positions of three sources, and copies of what it holds."""
     attend = [module(seed=seed) for seed in range(2 * n_layers)]
     x, memory = vectors(S, T)
-    caches = [LayerCache(S) for _ in range(n_layers)]
+    caches = [LayerCache(KeyValueCache(S), MemoryCache()) for _ in range(n_layers)]
     state = DecodingState(Memory(memory, padding_mask(source(T))), caches)
     for i, cache in enumerate(state.caches):
         attend[2 * i](x, x, x, causal_mask(S), cache=cache.self_attention)

@@ -49,7 +49,7 @@ class TextBatch(NamedTuple):
         return self.tokens[:, 1:]
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "TextBatch":
-        """The same on ``device``."""
+        """The tokens on ``device``."""
         return TextBatch(self.tokens.to(device, non_blocking=non_blocking))
 
 
@@ -158,7 +158,7 @@ class BucketedBatches:
         return make_batch([self._examples[i] for i in self._latest[1][at]])
 
     def indices(self, e: int) -> list[list[int]]:
-        """Which examples each of this process's batches of epoch ``e`` holds."""
+        """The numbers of the examples in each of this process's batches of epoch ``e``."""
         rng = random.Random(f"{self._seed} {e}")
         order = list(range(len(self._examples)))
         if self._shuffle:
@@ -176,7 +176,7 @@ class BucketedBatches:
         return padding_share(self.epoch(0))
 
     def cut(self, order: list[int]) -> list[list[int]]:
-        """Neighbours in ``order``, which starts at the longest, as batches of all processes."""
+        """Batches for all processes, of neighbours in ``order``, which starts at the longest."""
         batches, start = [], 0
         while start < len(order):
             longest = self._lengths[order[start]][0]
