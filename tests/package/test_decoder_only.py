@@ -9,7 +9,7 @@ from torch.testing import assert_close
 
 from tests.package.test_model import shaken
 from transformer.data.batches import TextBatch
-from transformer.decoding import beam_search, greedy_decode, sample
+from transformer.decoding import beam_search, greedy_decode
 from transformer.decoding.protocol import Decodable, Selectable
 from transformer.family import DecoderOnly, FamilyConfig
 from transformer.multihead import MultiHeadAttention, record_attention
@@ -71,30 +71,6 @@ def test_padding_on_either_side_changes_nothing(kind):
 
 
 @KINDS
-@pytest.mark.parametrize("first", [1, torch.tensor([4, 5, 6, 7])], ids=["one", "each its own"])
-def test_cached_decoding_from_prompts_is_decoding_without(kind, first):
-    made, ends = model(kind), {**ENDS, "bos_id": first}
-    for search in (greedy_decode, beam_search):
-        cached, whole = (search(made, prompts(), use_cache=c, **ends) for c in (True, False))
-        assert_close(cached, whole, rtol=0, atol=1e-9)
-    draws = [
-        sample(made, prompts(), use_cache=c, generator=torch.Generator().manual_seed(0), **ends)
-        for c in (True, False)
-    ]
-    assert torch.equal(*draws)
-
-
-@KINDS
-def test_steps_give_the_logits_of_the_whole(kind):
-    made, written = model(kind), torch.randint(3, 11, (4, 6))
-    state = made.start_decoding(prompts(), max_len=6)
-    steps = torch.stack([made.decode_next(y, state) for y in written.unbind(1)], dim=1)
-    whole = made.decode(written, made.encode(prompts()))
-    assert_close(steps, whole, rtol=0, atol=1e-12)
-    assert state.length == 11
-
-
-@KINDS
 def test_a_prompt_goes_on_as_it_would_alone_and_with_its_last_word_as_the_first_token(kind):
     made, tokens = model(kind), prompts()[:3]
     together = greedy_decode(made, tokens[:, :-1], bos_id=tokens[:, -1], **ENDS)
@@ -104,15 +80,6 @@ def test_a_prompt_goes_on_as_it_would_alone_and_with_its_last_word_as_the_first_
         for y in row[row != 0]:
             assert made(alone)[0, -1, 1:].argmax() + 1 == y
             alone = torch.cat([alone, y[None, None]], dim=1)
-
-
-@KINDS
-def test_without_any_prompt_it_begins_with_the_first_token(kind):
-    made, nothing = model(kind), torch.empty(2, 0, dtype=torch.long)
-    cached, whole = (
-        greedy_decode(made, nothing, bos_id=1, use_cache=c, **ENDS) for c in (True, False)
-    )
-    assert torch.equal(cached, whole)
 
 
 def test_has_what_training_and_decoding_ask_for():

@@ -134,32 +134,6 @@ def test_the_code_has_one_size_and_the_memory_grows():
 
 
 @EACH
-def test_word_by_word_equals_all_at_once(kind, options):
-    model = make(kind, **options)
-    logits, state = model(SRC, TGT), model.start_decoding(SRC, max_len=T)
-    for t in range(T):
-        assert_close(model.decode_next(TGT[:, t], state), logits[:, t], rtol=0, atol=1e-12)
-
-
-@EACH
-def test_rows_of_the_state_can_be_selected(kind, options):
-    model = make(kind, **options)
-    state = model.start_decoding(SRC, max_len=T)
-    model.decode_next(TGT[:, 0], state)
-    rows = torch.tensor([2, 0, 0, 1])
-    state.select(rows)
-    assert_close(
-        model.decode_next(TGT[rows, 1], state), model(SRC, TGT)[rows, 1], rtol=0, atol=1e-12
-    )
-    state.select(torch.tensor([1, 3]))
-    assert_close(
-        model.decode_next(TGT[[0, 1], 2], state), model(SRC, TGT)[[0, 1], 2], rtol=0, atol=1e-12
-    )
-    state.select(torch.tensor([], dtype=torch.long))
-    assert model.decode_next(TGT[:0, 3], state).shape == (0, TGT_VOCAB)
-
-
-@EACH
 def test_another_id_may_be_padding(kind, options):
     model, other = make(kind, **options), make(kind, pad_id=10, **options)
     other.load_state_dict(model.state_dict())
