@@ -486,21 +486,6 @@ def beams_of(K, *steps, words=5, early_stopping=True, **options):
     return beams, rows
 
 
-def test_a_beam_that_ends_leaves_its_place_to_the_next_best():
-    beams, rows = beams_of(2, {2: 0.5, 3: 0.3, 4: 0.2})
-    assert_close(beams.log_p[0].exp(), torch.tensor([0.3, 0.2]))
-    assert beams.last_tokens().tolist() == [3, 4]
-    assert rows.tolist() == [0, 0]
-
-
-def test_all_that_end_at_one_step_count():
-    beams, rows = beams_of(2, {3: 0.6, 4: 0.4}, {2: 1.0})
-    assert rows.tolist() == []  # two have ended, so the search is over
-    tokens, log_p = beams.best()
-    assert tokens.tolist() == [[3, 2]]
-    assert log_p.exp().item() == pytest.approx(0.6)
-
-
 def test_a_beam_that_does_not_exist_yet_cannot_end():
     # of four beams the first step has one; the other three end with a probability of zero
     beams, rows = beams_of(4, {2: 0.5, 3: 0.5}, words=4)
@@ -513,30 +498,6 @@ def test_of_two_equally_good_sentences_the_one_found_first_stays():
     tokens, log_p = beams.best()
     assert tokens.tolist() == [[2, 0]]
     assert log_p.exp().item() == pytest.approx(0.5)
-
-
-def test_the_length_penalty_begins_at_five():
-    # log P is -1 with one token and -1.18 with two. The longer one wins from α = ln 1.18 / ln 7/6
-    # on, 1.074; were the 5 a 4, it would win from 0.908 on, with a 6 from 1.240 on.
-    short, long = math.exp(-1.0), math.exp(-1.18)
-    after = long / (1 - short)
-    beams, _ = beams_of(2, {2: short, 3: 1 - short}, {2: after, 4: 1 - after})
-    assert [ended.log_p.tolist() for ended in beams.finish()[:2]] == [
-        [pytest.approx(-1.0, abs=1e-6)],
-        [pytest.approx(-1.18, abs=1e-6)],
-    ]
-    for alpha, length in ((1.0, 1), (1.05, 1), (1.09, 2), (1.1, 2)):
-        tokens, log_p = beams.best(alpha)
-        assert rows(tokens)[0] == [[2], [3, 2]][length - 1], alpha
-        assert log_p.item() == pytest.approx([-1.0, -1.18][length - 1], abs=1e-6)
-
-
-def test_two_beams_that_end_at_once_both_leave_a_place():
-    beams, rows_ = beams_of(3, {3: 0.5, 4: 0.3, 5: 0.2}, {2: 0.6, 3: 0.4}, words=6)
-    assert beams.n_ended.tolist() == [2]  # 0.30 and 0.18 are among the three likeliest
-    assert_close(beams.log_p[0].exp(), torch.tensor([0.20, 0.12, 0.08]))
-    assert rows_.tolist() == [0, 1, 2]
-    assert beams.tokens[0, :, 1:3].tolist() == [[3, 3], [4, 3], [5, 3]]
 
 
 @pytest.mark.parametrize(
@@ -556,13 +517,6 @@ def test_a_search_goes_on_while_a_beam_could_still_end_better(p, alpha, goes_on)
     step = {2: 0.4, 3: p, **dict.fromkeys(range(4, 8), (0.6 - p) / 4 or 1e-9)}
     _, rows = beams_of(2, step, words=8, early_stopping=False, length_penalty=alpha)
     assert rows.tolist() == ([0, 0] if goes_on else [])
-
-
-def test_nothing_ended_or_nothing_left_to_go_on():
-    _, rows = beams_of(2, {3: 0.6, 4: 0.4}, early_stopping=False)
-    assert len(rows) == 2
-    _, rows = beams_of(2, {2: 1.0}, early_stopping=False, words=3)
-    assert rows.tolist() == []
 
 
 def test_a_beam_of_one_stops_at_its_end_whatever_the_penalty():
