@@ -19,7 +19,7 @@ from transformer.positional import POSITIONS, Positions
 
 @dataclass(frozen=True, kw_only=True)
 class LayerConfig:
-    """What a layer is made of, in every model of this book; chapters 8, 14, 15.
+    """The sizes and parts of a layer, in every model of this book; chapters 8, 14, 15.
 
     ``norm`` puts the normalisation after each residual sum, as the paper does, or before each
     sub-layer; ``norm_kind`` says which it is. ``n_key_heads`` heads of keys and values share out

@@ -188,7 +188,10 @@ class Transformer(nn.Module, Pretrained):
     def forward(
         self, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
     ) -> Float[Tensor, "B T tgt_vocab_size"]:
-        """Raises ValueError for ids outside the vocabularies and lengths past ``max_len``."""
+        """The logits of the token after each of ``tgt``.
+
+        Raises ValueError for ids outside the vocabularies and lengths past ``max_len``.
+        """
         return self.decode(tgt, self.encode(src))
 
     def encode(self, src: Int[Tensor, "B S"]) -> Memory:
@@ -200,7 +203,7 @@ class Transformer(nn.Module, Pretrained):
     def decode(
         self, tgt: Int[Tensor, "B T"], memory: Memory
     ) -> Float[Tensor, "B T tgt_vocab_size"]:
-        """Position t sees the tokens 0 … t of ``tgt`` and all of the memory but its padding."""
+        """The logits after each token: t sees 0 … t of ``tgt``, and the memory but its padding."""
         words = self._padding_mask(tgt, self.config.tgt_vocab_size, "tgt")  # (B, 1, 1, T)
         check_shape(memory.vectors, tgt.size(0), "S", self.config.d_model, name="memory")
         tgt_mask = decoder_mask(words)  # & causal_mask(T): (B, 1, T, T), or (T, T) alone

@@ -46,7 +46,7 @@ class DecoderOnly(Stack):
         return all(map(takes_cache, self.blocks))
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T vocab_size"]:
-        """Raises ValueError for ids outside the vocabulary and lengths past ``max_len``."""
+        """The logits after each token; ValueError for unknown ids and lengths past ``max_len``."""
         return self.read(tokens, self.padding_mask(tokens))
 
     def read(

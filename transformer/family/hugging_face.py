@@ -286,7 +286,7 @@ def _filled_like_llama(
 
 
 def _drop_copy(theirs: dict[str, Tensor], copy: str, original: str) -> None:
-    """Tied weights have two names in a state dict, and one in a file."""
+    """Drops the second name that tied weights have in a state dict, and not in a file."""
     x = theirs.pop(copy, None)
     if x is not None and not torch.equal(x, theirs.setdefault(original, x)):
         raise ValueError(f"{copy} and {original} must be equal in a tied model, got two tensors")

@@ -80,13 +80,13 @@ class EncoderDecoder(nn.Module, ABC):
     def forward(
         self, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
     ) -> Float[Tensor, "B T tgt_vocab_size"]:
-        """Raises ValueError for ids outside the vocabularies and shapes that do not fit."""
+        """The logits after each token; ValueError for unknown ids and shapes that do not fit."""
         return self.decode(tgt, self.encode(src))
 
     def decode(
         self, tgt: Int[Tensor, "B T"], memory: Memory
     ) -> Float[Tensor, "B T tgt_vocab_size"]:
-        """Position t sees the tokens 0 … t of ``tgt``, and the memory."""
+        """The logits after each token: position t sees 0 … t of ``tgt``, and the memory."""
         state = self.start(memory)
         steps = [self.read(y, state) for y in self._embed_target(tgt, memory)]
         return self.output(torch.stack(steps, dim=1))
