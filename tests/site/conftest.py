@@ -5,6 +5,7 @@ import pytest
 from playwright.sync_api import Page
 
 from website.browser import browser_path, chromium
+from website.server import serve
 
 
 @pytest.fixture(scope="module")
@@ -35,3 +36,19 @@ def watched(page: Page, *own: str) -> Iterator[None]:
     for event, listener in listeners.items():
         page.remove_listener(event, listener)
     assert wrong == []
+
+
+@pytest.fixture(scope="module")
+def served():
+    """Serves a folder until all tests of the module are done, and gives its address."""
+    servers = {}
+
+    def served(folder):
+        if folder not in servers:
+            servers[folder] = serve(folder)
+        return servers[folder][1]
+
+    yield served
+    for server, _ in servers.values():
+        server.shutdown()
+        server.server_close()
