@@ -10,7 +10,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from transformer.checks import shape_text
-from transformer.runtime import uninterrupted
+from transformer.runtime import signals_held
 
 _FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
@@ -48,7 +48,7 @@ def open_with_metadata(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
         pass
     try:
         # PyTorch would make another error of Ctrl-C
-        with uninterrupted(), safe_open(file, "pt") as opened:
+        with signals_held(), safe_open(file, "pt") as opened:
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
             return tensors, opened.metadata() or {}
     except SafetensorError as error:

@@ -7,6 +7,7 @@ import argparse
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,10 +75,7 @@ def measure(
         [clean_line(source, lowercase=run.lowercase) for source in sources],
         run.model,
         *run.tokenizers,
-        max_len=decoding.max_len,
-        beam_size=decoding.beam_size,
-        length_penalty=decoding.length_penalty,
-        early_stopping=decoding.early_stopping,
+        **asdict(decoding),
         batch_size=batch_size,
     )
     wanted = [clean_line(line, lowercase=run.lowercase) for line in references]
