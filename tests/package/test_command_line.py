@@ -212,24 +212,27 @@ def test_other_sentences_under_the_same_name_are_refused_and_the_same_elsewhere_
 
 
 def test_two_commands_do_not_train_in_one_folder(quick, tmp_path, capsys, asked):
-    with held_elsewhere(tmp_path):
-        message = refused(capsys, "train", "--out", tmp_path, *quick)
-    assert message == f"another process is training in {tmp_path}"
-    assert os.listdir(tmp_path) == [LOCK]
+    run = tmp_path / "run"
+    run.mkdir()
+    with held_elsewhere(run):
+        message = refused(capsys, "train", "--out", run, *quick)
+    assert message == f"another process is training in {run}"
+    assert os.listdir(run) == [LOCK]
     assert asked == []
 
 
 def test_of_two_that_begin_at_once_in_a_folder_one_is_refused(quick, tmp_path, capsys, monkeypatch):
+    run, seen = tmp_path / "run", []
+
     def meanwhile(seed):  # when ours has read its sentences, and its folder was new
         monkeypatch.undo()
-        trains(tmp_path, *quick, "--vocab-size", "290")
-        seen.append(contents(tmp_path))
+        trains(run, *quick, "--vocab-size", "290")
+        seen.append(contents(run))
 
-    seen = []
     monkeypatch.setattr(train, "seed_everything", meanwhile)
-    told = refused(capsys, "train", "--out", tmp_path, *quick)
-    assert told == f"another process has begun a run in {tmp_path}"
-    assert [contents(tmp_path)] == seen
+    told = refused(capsys, "train", "--out", run, *quick)
+    assert told == f"another process has begun a run in {run}"
+    assert [contents(run)] == seen
 
 
 def test_that_checkpoints_are_gone_is_told(quick, tmp_path, capsys):
@@ -261,9 +264,10 @@ def test_a_folder_of_other_things_is_refused_and_kept(quick, tmp_path, capsys):
 
 
 def test_an_empty_folder_is_as_good_as_a_new_one(quick, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    trains(".", "--train", *map(os.path.abspath, quick[1:3]), *quick[3:], "--steps", "1")
-    (tmp_path / "settings.json").write_text("[1]")
+    (tmp_path / "run").mkdir()
+    monkeypatch.chdir(tmp_path / "run")
+    trains(".", *quick, "--steps", "1")
+    (tmp_path / "run/settings.json").write_text("[1]")
     capsys.readouterr()
     message = refused(capsys, "train", "--out", ".", *quick)
     assert message.startswith("settings.json is not of a training run: ")

@@ -25,7 +25,7 @@ from transformer.commands.options import (
 from transformer.data.corpus import Tokenizers
 from transformer.data.text import BytePairEncoding, Vocabulary
 from transformer.data.tokens import SPECIALS
-from transformer.files import LOCK, SOFT_LOCK, leftovers, replace_file
+from transformer.files import LOCK, SOFT_LOCK, leftovers, only_writer, replace_file
 from transformer.model import Transformer
 from transformer.runtime import default_device
 from transformer.saved import read_json
@@ -59,27 +59,53 @@ class LoadedRun(NamedTuple):
     checkpoint: str  # which weights these are, to be told
 
 
-def is_run(run: Path) -> bool:
-    return (run / SETTINGS).exists()
+def open_run(run: Path) -> Settings | None:
+    """What the run in a folder was started with; None where one can begin.
 
-
-def check_new(run: Path) -> None:
-    """Raises ValueError unless there is nothing yet, an empty folder, or what a kill left."""
+    Raises ValueError for a folder that holds something else.
+    """
+    if (run / SETTINGS).exists():
+        return read_settings(run)
     new = not os.path.lexists(run)  # nor a link to nowhere
     if run.is_dir():
         ours = leftovers(run, SETTINGS) | {run / LOCK, run / SOFT_LOCK}
         new = ours.issuperset(run.iterdir())
     if not new:
         raise ValueError(f"--out must be a new folder or that of a run, got {run}")
+    return None
 
 
-def begin(run: Path, settings: Settings) -> None:
-    """Makes the folder that of a run, by one file which is there whole or not; its lock is held.
+def settle(run: Path, before: Settings | None, now: Settings) -> None:
+    """Writes what a run begins with, whole or not at all; what goes on must go on with the same.
 
-    Raises BlockingIOError if it has become one meanwhile.
+    Raises ValueError, which says what differs, but for an option that is younger than the run;
+    BlockingIOError where another process is training in the folder, or has begun meanwhile.
     """
-    if is_run(run):
-        raise BlockingIOError(f"another process has begun a run in {run}")
+    with only_writer(run):
+        if before is not None:
+            _check_same(run, before, now)
+        elif (run / SETTINGS).exists():
+            raise BlockingIOError(f"another process has begun a run in {run}")
+        else:
+            replace_file(run / SETTINGS, _as_json(now))
+
+
+def _check_same(run: Path, before: Settings, now: Settings) -> None:
+    changes = [
+        f"--{name.replace('_', '-')} was {before.options[name]}, is {value}"
+        for name, value in now.options.items()
+        if before.options.get(name, value) != value
+    ]
+    changes += [
+        f"the sentences to {name} on are not those that it began with"
+        for name in sorted(now.digests.keys() | before.digests.keys())
+        if now.digests.get(name) != before.digests.get(name)
+    ]
+    if changes:
+        raise ValueError(f"{run} is a run with other settings: {'; '.join(changes)}")
+
+
+def _as_json(settings: Settings) -> str:
     source, target = settings.tokenizers
     if isinstance(source, BytePairEncoding):  # of both languages
         vocabulary = {"byte pairs": json.loads(source.to_json())}
@@ -88,11 +114,11 @@ def begin(run: Path, settings: Settings) -> None:
         vocabulary = {name: x.words(range(len(SPECIALS), len(x))) for name, x in pair.items()}
     about = {"format": _FORMAT, **settings._asdict(), "vocabulary": vocabulary}
     del about["tokenizers"]
-    replace_file(run / SETTINGS, json.dumps(about, indent=1))
+    return json.dumps(about, indent=1)
 
 
 def read_settings(run: Path) -> Settings:
-    """What ``begin`` wrote; ValueError for a folder without it, and for a file that is another."""
+    """What ``settle`` wrote; ValueError for a folder without it, and for a file that is another."""
     kinds = {"lowercase": bool, "digests": dict, "options": dict, "vocabulary": dict}
     try:
         about = read_json(run / SETTINGS, _FORMAT, "of a training run", **kinds)
@@ -108,27 +134,6 @@ def read_settings(run: Path) -> Settings:
     except (ValueError, TypeError, KeyError) as error:
         raise ValueError(f"{run / SETTINGS} holds no vocabulary: {error!r}") from error
     return Settings(about["lowercase"], about["digests"], about["options"], tokenizers)
-
-
-def check_same(
-    run: Path, before: Settings, *, digests: Mapping[str, str], options: Mapping[str, Any]
-) -> None:
-    """Raises ValueError, which says what differs, unless the run began with these.
-
-    An option that is younger than the run is not looked at.
-    """
-    changes = [
-        f"--{name.replace('_', '-')} was {before.options[name]}, is {value}"
-        for name, value in options.items()
-        if before.options.get(name, value) != value
-    ]
-    changes += [
-        f"the sentences to {name} on are not those that it began with"
-        for name in sorted(digests.keys() | before.digests.keys())
-        if digests.get(name) != before.digests.get(name)
-    ]
-    if changes:
-        raise ValueError(f"{run} is a run with other settings: {'; '.join(changes)}")
 
 
 def load(

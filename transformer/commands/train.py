@@ -26,12 +26,9 @@ from transformer.commands.options import Decoding
 from transformer.commands.run_folder import (
     RESULTS,
     Settings,
-    begin,
-    check_new,
-    check_same,
-    is_run,
     load,
-    read_settings,
+    open_run,
+    settle,
     to_json,
 )
 from transformer.commands.train_options import OPTIMIZERS, add_options, model_config, settled
@@ -39,7 +36,7 @@ from transformer.data.batches import BucketedBatches
 from transformer.data.corpus import Pairs, Split, digest, encode, read_files
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.data.text import BytePairEncoding, clean_line
-from transformer.files import only_writer, replace_file
+from transformer.files import replace_file
 from transformer.model import Transformer
 from transformer.runtime import (
     autocast_dtype,
@@ -80,10 +77,8 @@ def _train(args: argparse.Namespace, run: Path, device: torch.device) -> None:
             raise ValueError(f"--{name} goes with --train; the grammar corpus is as it is")
     autocast_dtype(device, args.precision)  # which refuses what the device has not
     with _the_first_goes_before():
-        before = read_settings(run) if is_run(run) else None
-        if before is None:
-            check_new(run)
-        elif rank() == 0 and not checkpoints(run):
+        before = open_run(run)
+        if before is not None and rank() == 0 and not checkpoints(run):
             print(f"{run} holds no checkpoint: it begins at step 1")
 
         # the sentences, and the words or byte pairs that they are made of
@@ -94,7 +89,6 @@ def _train(args: argparse.Namespace, run: Path, device: torch.device) -> None:
                 raise ValueError(f"--{name} must be other sentences than --train, got the same")
         digests.pop("test", None)  # by which nothing is chosen
         if before is not None:
-            check_same(run, before, digests=digests, options=settled(args))
             tokenizers = before.tokenizers
         elif args.train:
             lines = (line for pair in pairs["train"] for line in pair)
@@ -144,9 +138,7 @@ def _train(args: argparse.Namespace, run: Path, device: torch.device) -> None:
 
         # nothing is left to be refused
         if rank() == 0:
-            with only_writer(run):
-                if before is None:
-                    begin(run, Settings(args.lowercase, digests, settled(args), tokenizers))
+            settle(run, before, Settings(args.lowercase, digests, settled(args), tokenizers))
 
     evaluate = None
     if "dev" in splits:

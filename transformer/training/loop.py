@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable, Iterable, Sized
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import torch
@@ -146,7 +147,7 @@ def fit(
                     raise FloatingPointError(f"the loss of step {len(history.losses)} is {loss}")
             losses.clear()
             if history.losses:
-                bar.set_postfix(loss=f"{_mean(history.losses[-100:]):.3f}")
+                bar.set_postfix(loss=f"{fmean(history.losses[-100:]):.3f}")
 
         def save() -> None:
             """Saves the steps that are done, unless they are saved already."""
@@ -185,17 +186,10 @@ def fit(
                     with evaluating(module):
                         value = float(evaluate(model))
                     if shown:
-                        epochs = ""
-                        if isinstance(batches, Sized):
-                            epochs = f", epoch {number * accumulate / len(batches):.2f}"
-                        since = max(history.evaluations, default=0)
-                        tqdm.write(
-                            f"step {number}{epochs}: training loss "
-                            f"{_mean(history.losses[since:]):.3f}, evaluation {value:.4g}, "
-                            f"learning rate {optimizer.param_groups[0]['lr']:.3g}, "
-                            f"{bar.format_dict['elapsed']:.0f} s",
-                            file=bar.fp,
-                        )
+                        rate = optimizer.param_groups[0]["lr"]
+                        n_taken = number * accumulate
+                        epoch = n_taken / len(batches) if isinstance(batches, Sized) else None
+                        _report(bar, history, value, learning_rate=rate, epoch=epoch)
                     history.evaluations[number] = value
                 elif number % 10 == 0:
                     look()
@@ -235,8 +229,17 @@ def _resume(
     return History(losses, {int(number): value for number, value in evaluations.items()})
 
 
-def _mean(values: list[float]) -> float:
-    return sum(values) / len(values)
+def _report(
+    bar: tqdm, history: History, value: float, *, learning_rate: float, epoch: float | None
+) -> None:
+    """Leaves a line above the bar: what was learned since the evaluation before, and how well."""
+    since = history.losses[max(history.evaluations, default=0) :]
+    place = f"step {len(history.losses)}" + ("" if epoch is None else f", epoch {epoch:.2f}")
+    tqdm.write(
+        f"{place}: training loss {fmean(since):.3f}, evaluation {value:.4g}, "
+        f"learning rate {learning_rate:.3g}, {bar.format_dict['elapsed']:.0f} s",
+        file=bar.fp,
+    )
 
 
 def evaluate_loss(model: Trainable, batches: Iterable[TrainingBatch]) -> float:
