@@ -16,13 +16,11 @@ from sacrebleu.metrics import BLEU, CHRF
 from tests.package.odd_lines import odd_lines
 from tests.package.test_command_line import refused
 from transformer.commands import main
-from transformer.commands.evaluate import measure
 from transformer.commands.options import Decoding
 from transformer.commands.run_folder import load
 from transformer.commands.translate import read_sentences
 from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches, pad
-from transformer.data.corpus import Split
 from transformer.data.parallel import encode_pairs
 from transformer.data.text import BytePairEncoding, Vocabulary
 from transformer.data.tokens import BOS_ID, EOS_ID
@@ -96,16 +94,6 @@ def test_the_beam_is_searched_as_asked(model, length_penalty, early):
     tokens, _ = beam_search(model, src, bos_id=BOS_ID, eos_id=EOS_ID, **sizes)
     found = translate(SENTENCES[:1], model, *TOKENIZERS, **sizes)
     assert found == [TOKENIZERS[1].decode(tokens[0])]
-
-
-def test_the_length_penalty_changes_what_is_found(model):
-    with torch.no_grad():
-        model.output.weight[EOS_ID] *= 3  # so that some beams end early and others do not
-    short, long = (
-        translate(SENTENCES, model, *TOKENIZERS, max_len=9, beam_size=3, length_penalty=penalty)
-        for penalty in (-9.0, 9.0)
-    )
-    assert sum(map(len, short)) < sum(map(len, long))
 
 
 def test_there_is_one_way_to_decode_by_default():
@@ -358,15 +346,6 @@ def test_what_a_run_has_not_is_refused(run, options, message, capsys, monkeypatc
 
 
 @pytest.mark.parametrize(
-    "options", [["--checkpoint", "x"], ["--average", "2", "--checkpoint", "9"]]
-)
-def test_checkpoints_are_best_last_or_a_step_or_a_mean(run, options, capsys):
-    with pytest.raises(SystemExit):
-        main(["translate", str(run), *options])
-    assert capsys.readouterr().err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
     ("content", "message"),
     [
         (None, "{run} must be the folder of a run, has no settings.json"),
@@ -532,28 +511,6 @@ def test_decoding_is_as_asked_and_named(run, held_out, tmp_path, capsys):
     named = str(Decoding(beam_size=3, length_penalty=2.5, max_len=7, early_stopping=True))
     assert named == "beam 3, length penalty 2.5, early stopping, at most 7 tokens"
     assert found["exact match"] == 0
-
-
-def test_what_is_measured_is_decoded_as_asked_from_what_the_model_reads(run, monkeypatch):
-    seen = []
-
-    def record(lines, *rest, **options):
-        seen.append((lines, options))
-        return lines
-
-    monkeypatch.setattr("transformer.commands.evaluate.translate", record)
-    loaded, pairs = load(run), [("A Dog", "a dog")]
-    examples, _ = encode_pairs(pairs, *loaded.tokenizers, max_len=64)
-    options = {"beam_size": 3, "length_penalty": 2.5, "max_len": 7, "early_stopping": True}
-    for lowercase, read in ((False, "A Dog"), (True, "a dog")):
-        measured = measure(
-            loaded._replace(lowercase=lowercase),
-            Split(pairs, examples),
-            decoding=Decoding(**options),
-            batch_size=5,
-        )
-        assert seen.pop() == ([read], {**options, "batch_size": 5})
-        assert measured["exact match"] == lowercase
 
 
 def test_bad_lines_are_skipped_as_asked_and_the_others_stay_in_line(run, tmp_path, capsys):

@@ -25,7 +25,7 @@ from transformer.commands.options import (
 from transformer.data.corpus import Tokenizers
 from transformer.data.text import BytePairEncoding, Vocabulary
 from transformer.data.tokens import SPECIALS
-from transformer.files import LOCK, SOFT_LOCK, leftovers, only_writer, replace_file
+from transformer.files import LOCK, SOFT_LOCK, leftovers, replace_file
 from transformer.model import Transformer
 from transformer.runtime import default_device
 from transformer.saved import read_json
@@ -75,37 +75,13 @@ def open_run(run: Path) -> Settings | None:
     return None
 
 
-def settle(run: Path, before: Settings | None, now: Settings) -> None:
-    """Writes what a run begins with, whole or not at all; what goes on must go on with the same.
+def begin(run: Path, settings: Settings) -> None:
+    """Makes a folder, whose lock is held, that of a run, by one file: whole or not at all.
 
-    Raises ValueError, which says what differs, but for an option that is younger than the run;
-    BlockingIOError where another process is training in the folder, or has begun meanwhile.
+    Raises BlockingIOError where another process has begun one there meanwhile.
     """
-    with only_writer(run):
-        if before is not None:
-            _check_same(run, before, now)
-        elif (run / SETTINGS).exists():
-            raise BlockingIOError(f"another process has begun a run in {run}")
-        else:
-            replace_file(run / SETTINGS, _as_json(now))
-
-
-def _check_same(run: Path, before: Settings, now: Settings) -> None:
-    changes = [
-        f"--{name.replace('_', '-')} was {before.options[name]}, is {value}"
-        for name, value in now.options.items()
-        if before.options.get(name, value) != value
-    ]
-    changes += [
-        f"the sentences to {name} on are not those that it began with"
-        for name in sorted(now.digests.keys() | before.digests.keys())
-        if now.digests.get(name) != before.digests.get(name)
-    ]
-    if changes:
-        raise ValueError(f"{run} is a run with other settings: {'; '.join(changes)}")
-
-
-def _as_json(settings: Settings) -> str:
+    if (run / SETTINGS).exists():
+        raise BlockingIOError(f"another process has begun a run in {run}")
     source, target = settings.tokenizers
     if isinstance(source, BytePairEncoding):  # of both languages
         vocabulary = {"byte pairs": json.loads(source.to_json())}
@@ -114,11 +90,32 @@ def _as_json(settings: Settings) -> str:
         vocabulary = {name: x.words(range(len(SPECIALS), len(x))) for name, x in pair.items()}
     about = {"format": _FORMAT, **settings._asdict(), "vocabulary": vocabulary}
     del about["tokenizers"]
-    return json.dumps(about, indent=1)
+    replace_file(run / SETTINGS, json.dumps(about, indent=1))
+
+
+def check_same(
+    run: Path, before: Settings, *, digests: Mapping[str, str], options: Mapping[str, Any]
+) -> None:
+    """Raises ValueError, which says what differs, unless the run began with these.
+
+    An option that is younger than the run is not looked at.
+    """
+    changes = [
+        f"--{name.replace('_', '-')} was {before.options[name]}, is {value}"
+        for name, value in options.items()
+        if before.options.get(name, value) != value
+    ]
+    changes += [
+        f"the sentences to {name} on are not those that it began with"
+        for name in sorted(digests.keys() | before.digests.keys())
+        if digests.get(name) != before.digests.get(name)
+    ]
+    if changes:
+        raise ValueError(f"{run} is a run with other settings: {'; '.join(changes)}")
 
 
 def read_settings(run: Path) -> Settings:
-    """What ``settle`` wrote; ValueError for a folder without it, and for a file that is another."""
+    """What ``begin`` wrote; ValueError for a folder without it, and for a file that is another."""
     kinds = {"lowercase": bool, "digests": dict, "options": dict, "vocabulary": dict}
     try:
         about = read_json(run / SETTINGS, _FORMAT, "of a training run", **kinds)

@@ -26,9 +26,10 @@ from transformer.commands.options import Decoding
 from transformer.commands.run_folder import (
     RESULTS,
     Settings,
+    begin,
+    check_same,
     load,
     open_run,
-    settle,
     to_json,
 )
 from transformer.commands.train_options import OPTIMIZERS, add_options, model_config, settled
@@ -36,7 +37,7 @@ from transformer.data.batches import BucketedBatches
 from transformer.data.corpus import Pairs, Split, digest, encode, read_files
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.data.text import BytePairEncoding, clean_line
-from transformer.files import replace_file
+from transformer.files import only_writer, replace_file
 from transformer.model import Transformer
 from transformer.runtime import (
     autocast_dtype,
@@ -88,7 +89,9 @@ def _train(args: argparse.Namespace, run: Path, device: torch.device) -> None:
             if digests[name] == digests["train"]:
                 raise ValueError(f"--{name} must be other sentences than --train, got the same")
         digests.pop("test", None)  # by which nothing is chosen
+        options = settled(args)
         if before is not None:
+            check_same(run, before, digests=digests, options=options)
             tokenizers = before.tokenizers
         elif args.train:
             lines = (line for pair in pairs["train"] for line in pair)
@@ -138,7 +141,9 @@ def _train(args: argparse.Namespace, run: Path, device: torch.device) -> None:
 
         # nothing is left to be refused
         if rank() == 0:
-            settle(run, before, Settings(args.lowercase, digests, settled(args), tokenizers))
+            with only_writer(run):  # which refuses a folder where another process is training
+                if before is None:
+                    begin(run, Settings(args.lowercase, digests, options, tokenizers))
 
     evaluate = None
     if "dev" in splits:
