@@ -43,13 +43,17 @@ TORCHRUN += ["--local-addr=127.0.0.1"]
 BUFFERED = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
 
 
-def trains(run, *options):
-    """What the last checkpoint keeps of a command that ends well."""
-    assert main(["train", "--out", str(run), *options]) == 0
+def state_of(run):
+    """What the last checkpoint keeps of its training."""
     last = checkpoints(run)[-1]
     step, state = load_checkpoint(last, load_transformer(last))
     assert step == len(state["losses"])
     return state
+
+
+def trains(run, *options):
+    assert main(["train", "--out", str(run), *options]) == 0
+    return state_of(run)
 
 
 def refused(capsys, *words):
@@ -694,8 +698,8 @@ def test_two_processes_under_torchrun_learn_as_one_with_twice_the_batch(quick, f
     command = [*TORCHRUN, "-m", "transformer", "train", "--out", str(tmp_path / "two")]
     done = subprocess.run([*command, *options], cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
-    two = read_about(checkpoints(tmp_path / "two")[-1])
-    assert one["state"]["losses"] == pytest.approx(two["state"]["losses"], abs=1e-4)
+    two = state_of(tmp_path / "two")
+    assert one["losses"] == pytest.approx(two["losses"], abs=1e-4)
     assert done.stdout.count("train: 40 pairs") == 1
     assert done.stdout.count("parameters on cpu") == 1
     assert json.loads((tmp_path / "two/results.json").read_text())["steps"] == 8

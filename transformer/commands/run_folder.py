@@ -2,13 +2,12 @@
 
 settings.json     what the run was started with, digests of its sentences, and its vocabulary: the
                   byte pairs of both languages, or the words of each
-step-…            checkpoints, see transformer.training.checkpoint
+step-….pt         checkpoints, see transformer.training.checkpoint
 results.json      what was measured at the end
 """
 
 import argparse
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,7 +24,7 @@ from transformer.commands.options import (
 from transformer.data.corpus import Tokenizers
 from transformer.data.text import BytePairEncoding, Vocabulary
 from transformer.data.tokens import SPECIALS
-from transformer.files import LOCK, SOFT_LOCK, leftovers, replace_file
+from transformer.files import holds_only, replace_file
 from transformer.model import Transformer
 from transformer.runtime import default_device
 from transformer.saved import read_json
@@ -66,11 +65,7 @@ def open_run(run: Path) -> Settings | None:
     """
     if (run / SETTINGS).exists():
         return read_settings(run)
-    new = not os.path.lexists(run)  # nor a link to nowhere
-    if run.is_dir():
-        ours = leftovers(run, SETTINGS) | {run / LOCK, run / SOFT_LOCK}
-        new = ours.issuperset(run.iterdir())
-    if not new:
+    if not holds_only(run):
         raise ValueError(f"--out must be a new folder or that of a run, got {run}")
     return None
 

@@ -226,7 +226,7 @@ def _resume(
         raise ValueError(f"{saved[-1]} was not saved by fit: it has no {error}") from None
     if scale:  # which is empty where no half precision was scaled
         scaler.load_state_dict(scale)
-    return History(losses, {int(number): value for number, value in evaluations.items()})
+    return History(losses, evaluations)
 
 
 def _report(
