@@ -94,7 +94,7 @@ def measure(
 
 
 def print_results(results: Mapping[str, Any]) -> None:
-    """Each score with how it was computed."""
+    """Prints each score with how it was computed."""
     decoding = results["decoding"]
     print(
         f"loss: {results['loss']:.4f} nats a token, perplexity {results['perplexity']:.2f}",
@@ -123,7 +123,7 @@ def _check_writable(file: Path) -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    """In place of a regular file, of a link's target too, and into a pipe or a device."""
+    """Writes in place of a regular file or a link's target, and into a pipe or a device."""
     if file.exists() and not file.is_file():
         file.write_text(text, encoding="utf-8")
     else:

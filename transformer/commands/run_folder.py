@@ -160,7 +160,7 @@ def load(
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:
-    """Adds the options which model of which run it is, and where it works."""
+    """Adds the options that name a model of a run, and where it works."""
     text = "the folder that train wrote"
     parser.add_argument("run", metavar="RUN", help=text)
     weights = parser.add_mutually_exclusive_group()
@@ -178,7 +178,7 @@ def load_run(args: argparse.Namespace) -> LoadedRun:
 
 
 def load_to_translate(args: argparse.Namespace) -> tuple[LoadedRun, Decoding]:
-    """The same with how to decode; ValueError for what the model cannot decode with."""
+    """The model that the options name, and how to decode; ValueError where these do not fit."""
     run = load_run(args)
     decoding = Decoding(args.beam_size, args.length_penalty, args.max_len, args.early_stopping)
     decoding.check(max_len=run.model.max_len, tgt_vocab_size=run.model.tgt_vocab_size)

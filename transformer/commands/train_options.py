@@ -98,7 +98,7 @@ def add_model(group: argparse._ActionsContainer, config: type[TransformerConfig]
 def model_config(
     args: argparse.Namespace, *, src_vocab_size: int, tgt_vocab_size: int
 ) -> TransformerConfig:
-    """One vocabulary of byte pairs, or one of words for each language."""
+    """The configuration that the options ask for; byte pairs are of both languages."""
     names = {field.name for field in fields(TransformerConfig)} - DATA_FIELDS
     changes = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     preset = getattr(TransformerConfig, args.preset)
