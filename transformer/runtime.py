@@ -124,10 +124,8 @@ def signals_held() -> Iterator[list[int]]:
     """
     waiting: list[int] = []
     main = threading.current_thread() is threading.main_thread()
-    before = {number: signal.getsignal(number) for number in STOPS if main}
-    before = {n: handler for n, handler in before.items() if handler not in (None, signal.SIG_IGN)}
-    for number in before:
-        signal.signal(number, lambda number, _: waiting.append(number))
+    heard = [n for n in STOPS if main and signal.getsignal(n) not in (None, signal.SIG_IGN)]
+    before = {n: signal.signal(n, lambda number, _: waiting.append(number)) for n in heard}
     try:
         yield waiting
     finally:
