@@ -722,7 +722,7 @@ def test_under_torchrun_a_refusal_is_told_once(quick, tmp_path, capfd, monkeypat
     [
         ([], (16, 4)),  # as many sentences a step as before, of four lengths
         (["--batch-size", "8"], (8, 1)),
-        (["--max-tokens", "60"], (3, 1)),
+        (["--max-tokens", "9999"], (40, 1)),
         (["--accumulate", "2"], (16, 2)),
     ],
 )
@@ -730,6 +730,6 @@ def test_a_step_has_batches_of_several_lengths_unless_their_size_is_given(
     options, sizes, files, tmp_path, asked
 ):
     given = [*QUICK[:5], *BYTE_PAIRS, *options]
-    assert main(["train", "--out", str(tmp_path), "--train", *files, *given]) == 130
+    assert main(["train", "--out", str(tmp_path / "run"), "--train", *files, *given]) == 130
     n_sentences = max(len(asked[0]["batches"].indices(i)) for i in range(5))
     assert (n_sentences, asked[0]["accumulate"]) == sizes

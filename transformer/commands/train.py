@@ -77,7 +77,7 @@ def _train(args: argparse.Namespace, run: Path, device: torch.device) -> None:
         if getattr(args, name) and not args.train:
             raise ValueError(f"--{name} goes with --train; the grammar corpus is as it is")
     autocast_dtype(device, args.precision)  # which refuses what the device has not
-    with _the_first_goes_before():
+    with _the_first_goes_before(device):
         before = open_run(run)
         if before is not None and rank() == 0 and not checkpoints(run):
             print(f"{run} holds no checkpoint: it begins at step 1")
@@ -245,16 +245,21 @@ def _processes(device: torch.device | None) -> Iterator[torch.device]:
 
 
 @contextlib.contextmanager
-def _the_first_goes_before() -> Iterator[None]:
+def _the_first_goes_before(device: torch.device) -> Iterator[None]:
     """Of several processes the first is done with the block before the others begin it.
 
     Where it fails, it says why, and they end without a word.
     """
+    failed = torch.ones((), device=device)
     if rank() > 0:
-        try:
-            dist.barrier()
-        except RuntimeError:  # the connection is closed
+        dist.broadcast(failed, 0)
+        if failed:
             sys.exit(2)
-    yield
-    if rank() == 0 and world_size() > 1:
-        dist.barrier()
+        yield
+        return
+    try:
+        yield
+        failed.zero_()
+    finally:
+        if world_size() > 1:
+            dist.broadcast(failed, 0)
