@@ -10,7 +10,6 @@ Checkpoints, from which a training goes on, are in ``transformer.training.checkp
 import hashlib
 import json
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from importlib import import_module
@@ -39,8 +38,9 @@ Model = TypeVar("Model")
 class Pretrained:
     """What a model has for the Hugging Face Hub, by the names that are usual there.
 
-    Only weights in safetensors are fetched, and never a pickle. ``ModelHubMixin`` has the same
-    names, but takes most of a second to import, and removes a config before it writes the next.
+    Only weights in safetensors are fetched, and never a pickle. Hugging Face's ``ModelHubMixin``
+    has the same names, but takes longer to import than this package, and removes the config of a
+    model before it writes the next.
     """
 
     config: Any
@@ -109,8 +109,7 @@ def save_model(model: Pretrained, folder: str | Path) -> Path:
     text = json.dumps(about | {"digest": _digest(about, tensors)}, indent=1)
     folder.mkdir(parents=True, exist_ok=True)
     remove_leftovers(folder)
-    replace_file(folder / _CONFIG, text)
-    # now load_model still finds the old model, and after this the new one
+    replace_file(folder / _CONFIG, text)  # load_model goes by what the weights say, which come last
     replace_file(folder / _WEIGHTS, save(tensors, metadata={"format": "pt", _INSIDE: text}))
     return folder
 
@@ -156,10 +155,6 @@ def make_model(
     """
     model = make(config)
     check_like(stored, named_tensors(model), file)
-    # tables of positions, which are not stored, are of the type of most
-    model.to(
-        Counter(x.dtype for x in stored.values() if x.is_floating_point()).most_common(1)[0][0]
-    )
     own = dict(model.named_parameters()) | dict(model.named_buffers())
     for name, tensor in stored.items():
         own[name].data = tensor.clone()  # it may lie in the file

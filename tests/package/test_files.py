@@ -74,6 +74,8 @@ def test_what_a_killed_process_left_is_no_content_and_goes(tmp_path, monkeypatch
     assert len(os.listdir(tmp_path)) == 3
     remove_leftovers(tmp_path)
     assert sorted(os.listdir(tmp_path)) == [LOCK, "a.json"]
+    (tmp_path / ".mine").touch()
+    assert not holds_only(tmp_path, "a.json")
     assert holds_only(tmp_path / "nowhere")
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     for name in ("a.json", "link"):  # neither of which can be a folder

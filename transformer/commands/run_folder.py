@@ -24,7 +24,7 @@ from transformer.commands.options import (
 from transformer.data.corpus import Tokenizers
 from transformer.data.text import BytePairEncoding, Vocabulary
 from transformer.data.tokens import SPECIALS
-from transformer.files import holds_only, replace_file
+from transformer.files import holds_only, remove_leftovers, replace_file
 from transformer.model import Transformer
 from transformer.runtime import default_device
 from transformer.saved import read_json
@@ -85,6 +85,7 @@ def begin(run: Path, settings: Settings) -> None:
         vocabulary = {name: x.words(range(len(SPECIALS), len(x))) for name, x in pair.items()}
     about = {"format": _FORMAT, **settings._asdict(), "vocabulary": vocabulary}
     del about["tokenizers"]
+    remove_leftovers(run)
     replace_file(run / SETTINGS, json.dumps(about, indent=1))
 
 

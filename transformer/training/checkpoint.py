@@ -6,6 +6,8 @@ numbers, strings, lists and dicts and runs nothing:
 - ``format``, ``step``, and ``state``, which is the caller's;
 - ``config``, the fields of the model's, and ``model``, its parameters and saved buffers by name;
 - ``optimizer``, its class, the names of the parameters in each group, and its ``state_dict``.
+
+The file ends with the SHA-256 of all that, by which damage is known; ``torch.load`` passes it over.
 """
 
 import io
@@ -28,9 +30,7 @@ from transformer.saved import make_config, make_model
 from transformer.tensors import check_like, copy_tensors, difference, named_tensors
 
 FORMAT = "transformer.training.checkpoint 4"
-_SIZE = sha256().digest_size
-# options of an optimizer's groups that say how this process computes, and not what
-_WAYS = ("foreach", "fused", "capturable", "differentiable")
+_DIGEST_SIZE = sha256().digest_size
 
 
 def save_checkpoint(
@@ -88,11 +88,10 @@ def checkpoints(run: str | Path) -> list[Path]:
 
     Raises ValueError, which names it, for one of the format that this package had before.
     """
-    for path in Path(run).glob("step-*.safetensors"):
-        raise ValueError(
-            f"{path} is of an earlier version of this package, which must go on with it"
-        )
-    return sorted(Path(run).glob("step-*.pt"), key=step_of)
+    before = sorted(Path(run).glob("step-*.safetensors"))
+    if before:
+        raise ValueError(f"{before[-1]} is of an earlier version of this package, and is not read")
+    return sorted(Path(run).glob("step-[0-9]*.pt"), key=step_of)
 
 
 def step_of(path: Path) -> int:
@@ -169,8 +168,8 @@ def average_checkpoints(
 def _read(path: Path) -> dict[str, Any]:
     """What ``save_checkpoint`` wrote into a file, on the CPU."""
     data = path.read_bytes()
-    if sha256(memoryview(data)[:-_SIZE]).digest() != data[-_SIZE:]:
-        raise ValueError(f"{path} is damaged, or no checkpoint of this package")
+    if sha256(memoryview(data)[:-_DIGEST_SIZE]).digest() != data[-_DIGEST_SIZE:]:
+        raise ValueError(f"{path} is damaged, or no checkpoint of this version")
     saved = torch.load(io.BytesIO(data), map_location="cpu", weights_only=True)
     if saved.get("format") != FORMAT:
         raise ValueError(f"{path} must have the format {FORMAT!r}, got {saved.get('format')!r}")
@@ -213,8 +212,6 @@ def _described(model: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, 
 
 def _restore(optimizer: torch.optim.Optimizer, stored: dict[str, Any]) -> None:
     """Gives an optimizer the ``state_dict`` of another of its kind, to the bit."""
-    for group, own in zip(stored["param_groups"], optimizer.param_groups, strict=True):
-        group |= {key: own[key] for key in _WAYS if key in own}
     optimizer.load_state_dict(stored)
     # which gave numbers the type of their parameter, and NAdam's product is of another
     parameters = [p for group in optimizer.param_groups for p in group["params"]]
