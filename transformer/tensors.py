@@ -10,8 +10,6 @@ from torch import Tensor, nn
 
 from transformer.checks import shape_text
 
-_FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
-
 
 def named_tensors(model: nn.Module) -> dict[str, Tensor]:
     """The parameters and the saved buffers of a model, as views of its own.
@@ -62,15 +60,6 @@ def check_like(
     got, wanted = ({n: shape_text(x.shape) for n, x in ts.items()} for ts in (stored, like))
     if got != wanted:
         raise ValueError(f"{source} {fault}: {difference(got, wanted)}")
-
-
-def check_finite(tensor: Any, name: str, source: str | Path) -> None:
-    """Raises ValueError unless a tensor of ``source`` holds floating-point numbers, all finite."""
-    got = tensor.dtype if isinstance(tensor, Tensor) else type(tensor)
-    if got not in _FLOATS:
-        raise ValueError(f"{source} must hold floating-point numbers, got {got} in {name}")
-    if not tensor.isfinite().all():
-        raise ValueError(f"{source} must hold finite numbers, got others in {name}")
 
 
 def difference(got: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

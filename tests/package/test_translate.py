@@ -184,7 +184,7 @@ def test_each_line_is_translated_in_its_place(translated):
 
 
 def read(data, run):
-    return list(read_sentences(io.BytesIO(data).readline, run))
+    return list(read_sentences(io.BytesIO(data), run))
 
 
 @pytest.mark.parametrize(
@@ -291,9 +291,9 @@ def test_a_translation_comes_before_the_next_line_is_read(run, monkeypatch):
     written, seen = io.BytesIO(), []
 
     class Waiting(io.BytesIO):
-        def readline(self, size):
+        def __next__(self):
             seen.append(written.getvalue())  # when a line is asked for
-            return super().readline(size)
+            return super().__next__()
 
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Waiting(b"a dog\nI am\n")))
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="utf-8"))

@@ -33,7 +33,7 @@ class Translator {
       (asked) => (asked || this.started) && this.translate(),
       host.dataset.search,
     );
-    this.written = new Written({ full, start: words.head });
+    this.written = new Written({ full, start: words.head, cross: words.opening.steps[0].cross });
     this.help = make("div", { class: "help" });
     this.box.input.addEventListener("focus", () => this.#prepare());
     const section = this.#build(full);
