@@ -70,7 +70,8 @@ def contents(folder):
 
 
 def write_lines(path, lines):
-    with gzip.open(path, "wt", encoding="utf-8") as file:
+    opened = gzip.open if str(path).endswith(".gz") else open
+    with opened(path, "wt", encoding="utf-8") as file:
         file.write("".join(f"{line}\n" for line in lines))
     return str(path)
 
@@ -208,7 +209,7 @@ def test_other_sentences_under_the_same_name_are_refused_and_the_same_elsewhere_
         "the sentences to dev on are not those that it began with; "
         "the sentences to train on are not those that it began with"
     )
-    moved = [tmp_path / "moved.src", tmp_path / "moved.tgt"]
+    moved = [tmp_path / "moved.src.gz", tmp_path / "moved.tgt.gz"]
     for file, data in zip(moved, before, strict=True):
         file.write_bytes(data)
     moved = [str(file) for file in moved]
