@@ -5,7 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from typing import Any, Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
@@ -116,17 +116,23 @@ def evaluating(model: HasModes) -> Iterator[None]:
 
 
 @contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Ctrl-C, SIGTERM and SIGHUP wait for the end of the block, which should be short."""
+def signals_held() -> Iterator[list[int]]:
+    """Ctrl-C, SIGTERM and SIGHUP wait for the end of the block; gives the list of those waiting.
+
+    For a loop that looks at the list wherever it can stop. What is ignored stays ignored, and
+    outside the main thread, which alone hears signals, nothing waits.
+    """
     waiting: list[int] = []
-    with ExitStack() as back:
-        back.callback(lambda: [*map(signal.raise_signal, waiting[:1])])  # the last to be called
-        for number in STOPS if threading.current_thread() is threading.main_thread() else ():
-            before = signal.getsignal(number)
-            if callable(before):  # else it ends the process, is ignored, or is not Python's
-                back.callback(signal.signal, number, before)
-                signal.signal(number, lambda number, _: waiting.append(number))
-        yield
+    main = threading.current_thread() is threading.main_thread()
+    heard = [n for n in STOPS if main and signal.getsignal(n) not in (None, signal.SIG_IGN)]
+    before = {n: signal.signal(n, lambda number, _: waiting.append(number)) for n in heard}
+    try:
+        yield waiting
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if waiting:
+            signal.raise_signal(waiting[0])
 
 
 class Unfailing:

@@ -15,7 +15,7 @@ from tests.package.odd_lines import odd_lines
 from tests.package.test_model import shaken
 from tests.package.unchecked import unchecked
 from transformer.commands import main
-from transformer.commands.run_folder import LoadedRun, RunFolder
+from transformer.commands.run_folder import LoadedRun, load
 from transformer.config import TransformerConfig
 from transformer.data.batches import Batch, pad
 from transformer.data.text import BytePairEncoding, Vocabulary, clean_line
@@ -287,7 +287,7 @@ def test_the_command_exports_a_run(hf, run, tmp_path, capsys):
     tokenizer = hf.AutoTokenizer.from_pretrained(new)
     texts = tokenizer(lines, padding=True, return_tensors="pt")
     written = theirs.generate(**texts, max_length=60, length_penalty=0.0)
-    loaded = RunFolder(folder).load("last", device=torch.device("cpu"))
+    loaded = load(folder, "last", device=torch.device("cpu"))
     lowered = [line.lower() for line in lines]
     ours = translate(lowered, loaded.model, *loaded.tokenizers, max_len=59, length_penalty=0.0)
     assert tokenizer.batch_decode(written, skip_special_tokens=True) == ours
@@ -344,7 +344,7 @@ def test_ctranslate2_writes_what_we_write(hf, run, tmp_path, beams, ctranslate2)
     options = {"beam_size": beams, "length_penalty": 0.0, "max_decoding_length": 59}
     results = translator.translate_batch(texts, suppress_sequences=[["<pad>"]], **options)
     ids = [tokenizer.convert_tokens_to_ids(result.hypotheses[0]) for result in results]
-    loaded = RunFolder(folder).load("last", device=torch.device("cpu"))
+    loaded = load(folder, "last", device=torch.device("cpu"))
     lowered = [line.lower() for line in lines]
     limits = {"beam_size": beams, "max_len": 59, "length_penalty": 0.0}
     ours = translate(lowered, loaded.model, *loaded.tokenizers, **limits)

@@ -7,12 +7,13 @@ import torch
 from torch import nn
 
 from transformer.runtime import (
+    STOPS,
     Timer,
     autocast_dtype,
     default_device,
     evaluating,
     seed_everything,
-    uninterrupted,
+    signals_held,
 )
 
 CPU = torch.device("cpu")
@@ -112,22 +113,22 @@ def test_evaluating_gives_each_module_its_mode_back_even_after_an_error():
     assert torch.is_grad_enabled()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", STOPS)
 @pytest.mark.usefixtures("ctrl_c")
-def test_a_stop_waits_for_the_end_of_the_block_and_is_as_before_after_it(number):
-    reached = []
+def test_signals_wait_for_the_end_of_the_block_and_are_as_before_after_it(number):
+    waited = []
 
     def block():
-        with uninterrupted():
+        with signals_held() as waiting:
             signal.raise_signal(number)
-            reached.append("its end")
+            waited.append(waiting)
 
     before = signal.signal(number, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
             block()
-        assert reached == ["its end"]
-        with pytest.raises(KeyError, match="inside"), uninterrupted():
+        assert waited == [[number]]
+        with pytest.raises(KeyError, match="inside"), signals_held():
             raise KeyError("inside")
         assert signal.getsignal(number) is signal.default_int_handler
         signal.signal(number, signal.SIG_IGN)

@@ -3,7 +3,6 @@
 import argparse
 import contextlib
 import os
-import signal
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -18,21 +17,22 @@ _COMMANDS = {"train": train, "translate": translate, "evaluate": evaluate, "expo
 # What the files and numbers of a user can lead to. Everything else is an error of the program,
 # whose traceback is shown.
 _OF_USERS = (ValueError, OSError, FloatingPointError, MemoryError, torch.OutOfMemoryError)
-_USAGE, _OF_SIGNALS, _CLOSED_PIPE = 2, 128, 141  # exit statuses, as a shell counts signals
+_USAGE, _INTERRUPTED, _CLOSED_PIPE = 2, 130, 141  # exit statuses, as a shell counts signals
 
 
 class _Parser(argparse.ArgumentParser):
     """Says in one line what is wrong, once for all processes of torchrun, which are given alike."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(
-            _USAGE, None if _rank() else f"{self.prog.removeprefix('python -m ')}: {message}\n"
-        )
+        name = self.prog.removeprefix("python -m ")
+        self.exit(_USAGE, None if _rank() else f"{name}: {message}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns the exit status; with --debug errors keep their traceback."""
-    _use_utf8()
+    streams: tuple[Any, Any] = sys.stdout, sys.stderr
+    for stream in streams:  # whatever the locale, as text files are read, too
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         with contextlib.redirect_stderr(Unfailing(sys.stderr)):
             return _run(arguments)
@@ -42,26 +42,34 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(arguments: Sequence[str] | None) -> int:
     args = _make_parser().parse_args(arguments)
-    name = f"transformer {args.command}"
     try:
         _COMMANDS[args.command].execute(args)
         sys.stdout.flush()
+        return 0
     except BrokenPipeError:  # as head closes it, once it has what it wants
-        _drop(sys.stdout)
         return _CLOSED_PIPE
     except KeyboardInterrupt as stop:
         if args.debug:
             raise
-        _tell(name, str(stop) or "interrupted", rank=_rank())
-        return _OF_SIGNALS + getattr(stop, "number", signal.SIGINT)
+        return _tell(args, str(stop) or "interrupted", _INTERRUPTED, once=True)
     except (*_OF_USERS, RuntimeError) as error:
-        if args.debug or not _is_of_users(error):
+        # PyTorch has no class of its own for a CPU without memory
+        of_users = isinstance(error, _OF_USERS) or "can't allocate memory" in str(error)
+        if args.debug or not of_users:
             raise
         # a loss that is not finite is the same in all processes
-        same = isinstance(error, FloatingPointError)
-        _tell(name, _in_one_line(error), rank=_rank() if same else 0)
-        return _USAGE
-    return 0
+        once = isinstance(error, FloatingPointError)
+        return _tell(args, _in_one_line(error), _USAGE, once=once)
+    finally:
+        _flush(sys.stdout)
+
+
+def _tell(args: argparse.Namespace, message: str, status: int, *, once: bool) -> int:
+    """Writes a line, of all processes of torchrun one if ``once``; returns the exit status."""
+    _flush(sys.stdout)  # what was printed before is read before
+    if not (once and _rank()):
+        print(f"transformer {args.command}: {message}", file=sys.stderr)
+    return status
 
 
 def _make_parser() -> argparse.ArgumentParser:
@@ -85,26 +93,14 @@ def _make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _is_of_users(error: Exception) -> bool:
-    # PyTorch has no class of its own for a CPU without memory
-    return isinstance(error, _OF_USERS) or "can't allocate memory" in str(error)
-
-
 def _in_one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror is not None:
         where = "" if error.filename is None else f"{os.fsdecode(error.filename)}: "
         return f"{where}{error.strerror}"
-    if not isinstance(error, ValueError | OSError | FloatingPointError):
+    if isinstance(error, MemoryError | RuntimeError):
         first = str(error).partition("\n")[0]
         return f"out of memory; a smaller batch or model needs less ({first})"
     return " ".join(str(error).split("\n"))
-
-
-def _tell(name: str, message: str, *, rank: int) -> None:
-    """To be read after what was printed before."""
-    _flush(sys.stdout)
-    if rank == 0:
-        print(f"{name}: {message}", file=sys.stderr)
 
 
 def _rank() -> int:
@@ -112,21 +108,9 @@ def _rank() -> int:
     return int(os.environ.get("RANK", 0))
 
 
-def _use_utf8() -> None:
-    """Whatever the locale: text files are read and written as UTF-8, too."""
-    for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # closed by whoever started this
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
-        getattr(sys, name).reconfigure(encoding="utf-8", errors="backslashreplace")
-
-
 def _flush(stream: Any) -> None:
+    """Writes what is left; where that fails, it goes nowhere, or Python would fail once more."""
     try:
         stream.flush()
-    except OSError:  # as on a full disk, which may be the error to tell of
-        _drop(stream)
-
-
-def _drop(stream: Any) -> None:
-    """Python flushes what is left when it ends, and would fail once more."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())

@@ -7,6 +7,7 @@ import argparse
 import math
 import os
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -74,10 +75,7 @@ def measure(
         [clean_line(source, lowercase=run.lowercase) for source in sources],
         run.model,
         *run.tokenizers,
-        max_len=decoding.max_len,
-        beam_size=decoding.beam_size,
-        length_penalty=decoding.length_penalty,
-        early_stopping=decoding.early_stopping,
+        **asdict(decoding),
         batch_size=batch_size,
     )
     wanted = [clean_line(line, lowercase=run.lowercase) for line in references]
@@ -96,7 +94,7 @@ def measure(
 
 
 def print_results(results: Mapping[str, Any]) -> None:
-    """Each score with how it was computed."""
+    """Prints each score with how it was computed."""
     decoding = results["decoding"]
     print(
         f"loss: {results['loss']:.4f} nats a token, perplexity {results['perplexity']:.2f}",
@@ -125,7 +123,7 @@ def _check_writable(file: Path) -> None:
 
 
 def _write(file: Path, text: str) -> None:
-    """In place of a regular file, of a link's target too, and into a pipe or a device."""
+    """Writes in place of a regular file or a link's target, and into a pipe or a device."""
     if file.exists() and not file.is_file():
         file.write_text(text, encoding="utf-8")
     else:

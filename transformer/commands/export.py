@@ -11,7 +11,6 @@ languages.
 
 import argparse
 
-from transformer.commands.options import folder
 from transformer.commands.run_folder import add_run, load_run
 from transformer.export import save_marian
 
@@ -23,7 +22,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     formats = ("marian", "ctranslate2")
     parser.add_argument("--to", choices=formats, required=True, help="who is to read it")
     text = "a new or an empty one"
-    parser.add_argument("folder", type=folder, metavar="FOLDER", help=text)
+    parser.add_argument("folder", metavar="FOLDER", help=text)
 
 
 def execute(args: argparse.Namespace) -> None:

@@ -6,7 +6,6 @@ many lines what is wrong, and need as much code as this to say it in one.
 
 import argparse
 import math
-import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -36,29 +35,12 @@ def _number(kind: type, wanted: str, allows: Callable[[Any], bool]) -> Callable[
     return read
 
 
-def whole_to(most: int) -> Callable[[str], Any]:
-    """Reads a number beyond which there is a mistake, and no end of time or memory."""
-    return _number(int, f"a whole number from 1 to {most}", lambda n: 1 <= n <= most)
-
-
-whole = whole_to(LARGEST)
+whole = _number(int, f"a whole number from 1 to {LARGEST}", lambda n: 1 <= n <= LARGEST)
 seed = _number(int, f"a whole number from 0 to {2**63 - 1}", lambda n: 0 <= n < 2**63)
 positive = _number(float, "positive", lambda x: 0 < x < math.inf)
 not_negative = _number(float, "at least 0", lambda x: 0 <= x < math.inf)
-passes = _number(float, f"above 0 and at most {LARGEST}", lambda x: 0 < x <= LARGEST)
 share = _number(float, "at least 0 and below 1", lambda x: 0 <= x < 1)
 finite = _number(float, "finite", math.isfinite)
-
-
-def folder(text: str) -> str:
-    """A path that the files of weights can have: their library reads and writes UTF-8 alone."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        raise argparse.ArgumentTypeError(
-            f"must be a name in UTF-8, got {os.fsencode(text)!r}"
-        ) from None
-    return text
 
 
 def device(text: str) -> torch.device:
@@ -117,7 +99,7 @@ def add_number(
     text: str = "",
 ) -> None:
     """An option whose help ends in its default, if it has one."""
-    numbers = (positive, not_negative, passes, finite)
+    numbers = (positive, not_negative, finite)
     letter = "P" if kind is share else "X" if kind in numbers else "N"
     shown = "" if default is None else f"default: {default}"
     about = "; ".join(filter(None, (text, shown)))
@@ -148,7 +130,7 @@ def add_tokenize(group: argparse._ActionsContainer) -> None:
 
 
 def add_translating(group: argparse._ActionsContainer) -> None:
-    """The same, of as many sentences at once as are asked for."""
+    """Adds the options of decoding, and how many sentences are decoded at once."""
     add_decoding(group)
     longest = "of a translation, in tokens (default: 50 more than the source)"
     add_number(group, "--max-len", whole, text=longest)

@@ -1,61 +1,52 @@
 """The options of ``python -m transformer train``, in the order in which one would think of them."""
 
 import argparse
-from collections.abc import Iterable
 from dataclasses import fields
-from inspect import signature
 from pathlib import Path
 from types import UnionType
 from typing import Any, get_args, get_type_hints
 
 import torch
-from torch import nn
 
 from transformer.commands.options import (
-    LARGEST,
     add_decoding,
     add_device,
     add_number,
     add_on_bad,
     add_tokenize,
     finite,
-    folder,
     not_negative,
-    passes,
     positive,
     seed,
     share,
     whole,
-    whole_to,
 )
 from transformer.config import TransformerConfig
 from transformer.positional import POSITIONS
 from transformer.runtime import Precision
-from transformer.training.objective import paper_optimizer
 
 # All others are settled when a run begins. The sentences are held against their digests instead.
-FREE = {
+MAY_CHANGE = {
     *("out", "train", "dev", "test", "steps", "epochs", "save_every", "keep", "device", "compile"),
     *("quiet", "beam_size", "length_penalty", "early_stopping", "tokenize", "command", "debug"),
 }
 # A field of the configuration is an option by itself, but for those that the data decide.
-_DECIDED = {"src_vocab_size", "tgt_vocab_size", "pad_id", "share_embeddings"}
-_OF_PRESETS = ("d_model", "n_heads", "n_encoder_layers", "n_decoder_layers", "d_ff", "dropout")
-_DEFAULTS: dict[str, Any] = {"max_len": 256, **dict.fromkeys(_OF_PRESETS)}
-_MOST = {"max_len": 10**5}  # tables of positions are as long
-_CHOICES = {"position": tuple(POSITIONS)}
-_WITHOUT_NUMBERS = {"LBFGS", "SparseAdam"}  # want a closure, and sparse gradients
-OPTIMIZERS = {
-    name.lower(): kind
-    for name, kind in sorted(vars(torch.optim).items())
-    if isinstance(kind, type) and issubclass(kind, torch.optim.Optimizer)
-    if kind is not torch.optim.Optimizer and name not in _WITHOUT_NUMBERS
+DATA_FIELDS = {"src_vocab_size", "tgt_vocab_size", "pad_id", "share_embeddings"}
+PRESET_FIELDS = ("d_model", "n_heads", "n_encoder_layers", "n_decoder_layers", "d_ff", "dropout")
+DEFAULTS: dict[str, Any] = {"max_len": 256, **dict.fromkeys(PRESET_FIELDS)}
+# of torch.optim, those that take weights of any shape, dense gradients and no closure
+OPTIMIZERS: dict[str, Any] = {
+    name.lower(): getattr(torch.optim, name)
+    for name in (
+        *("Adadelta", "Adafactor", "Adagrad", "Adam", "Adamax", "AdamW", "ASGD"),
+        *("NAdam", "RAdam", "RMSprop", "Rprop", "SGD"),
+    )
 }
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     text = "for tokenizers, checkpoints and results"
-    parser.add_argument("--out", type=folder, required=True, metavar="FOLDER", help=text)
+    parser.add_argument("--out", required=True, metavar="FOLDER", help=text)
     _add_data(parser.add_argument_group("data"))
     add_model(parser.add_argument_group("model"), TransformerConfig)
     _add_training(parser.add_argument_group("training"))
@@ -73,10 +64,10 @@ def _add_data(group: argparse._ArgumentGroup) -> None:
         ("--test", "to measure the best checkpoint on at the end"),
     ):
         group.add_argument(name, nargs=2, type=Path, metavar=("SOURCE", "TARGET"), help=text)
-    add_number(group, "--pairs", whole_to(10**7), 20_000, "of the grammar corpus")
+    add_number(group, "--pairs", whole, 20_000, "of the grammar corpus")
     group.add_argument("--lowercase", action="store_true", help="both languages")
     text = "of the byte pairs of both languages together"
-    add_number(group, "--vocab-size", whole_to(10**6), 8000, text)
+    add_number(group, "--vocab-size", whole, 8000, text)
     add_on_bad(group, "lines that are empty, too long or not UTF-8")
 
 
@@ -87,29 +78,28 @@ def add_model(group: argparse._ActionsContainer, config: type[TransformerConfig]
     group.add_argument("--preset", choices=presets, default="small", help=text)
     hints = get_type_hints(config)
     for field in fields(config):
-        if field.name in _DECIDED:
+        if field.name in DATA_FIELDS:
             continue
         option, hint = f"--{field.name.replace('_', '-')}", hints[field.name]
         if isinstance(hint, UnionType):  # with None, which is what is not given
             hint = next(kind for kind in get_args(hint) if kind is not type(None))
-        default = _DEFAULTS.get(field.name, field.default)
-        text = "the preset's" if field.name in _OF_PRESETS else default
-        choices = _CHOICES.get(field.name, get_args(hint))
+        default = DEFAULTS.get(field.name, field.default)
+        text = "the preset's" if field.name in PRESET_FIELDS else default
+        choices = tuple(POSITIONS) if field.name == "position" else get_args(hint)
         if choices or hint is bool:
             words = {"choices": choices} if choices else {"action": argparse.BooleanOptionalAction}
             group.add_argument(option, default=default, help=f"default: {text}", **words)
         else:
-            number = whole_to(_MOST.get(field.name, LARGEST)) if hint is int else finite
-            kind = share if field.name == "dropout" else number
-            shown = "default: the preset's" if field.name in _OF_PRESETS else ""
+            kind = share if field.name == "dropout" else whole if hint is int else finite
+            shown = "default: the preset's" if field.name in PRESET_FIELDS else ""
             add_number(group, option, kind, default, shown)
 
 
 def model_config(
     args: argparse.Namespace, *, src_vocab_size: int, tgt_vocab_size: int
 ) -> TransformerConfig:
-    """One vocabulary of byte pairs, or one of words for each language."""
-    names = {field.name for field in fields(TransformerConfig)} - _DECIDED
+    """The configuration that the options ask for; byte pairs are of both languages."""
+    names = {field.name for field in fields(TransformerConfig)} - DATA_FIELDS
     changes = {name: getattr(args, name) for name in names if getattr(args, name) is not None}
     preset = getattr(TransformerConfig, args.preset)
     return preset(src_vocab_size, tgt_vocab_size, share_embeddings=bool(args.train), **changes)
@@ -118,7 +108,7 @@ def model_config(
 def _add_training(group: argparse._ArgumentGroup) -> None:
     length = group.add_mutually_exclusive_group()
     add_number(length, "--steps", whole, text="default: 1000")
-    add_number(length, "--epochs", passes, text="passes over the training data")
+    add_number(length, "--epochs", positive, text="passes over the training data")
     text = "of torch.optim, with its defaults there; default: the paper's Adam"
     group.add_argument("--optimizer", choices=OPTIMIZERS, metavar="NAME", help=text)
     add_number(group, "--weight-decay", not_negative, text="of the optimizer")
@@ -140,32 +130,7 @@ def add_batches(group: argparse._ActionsContainer) -> None:
         "batches to a step; a batch holds one length, a step learns better from several "
         "(default: 4, or 1 where the size of a batch is given)"
     )
-    add_number(group, "--accumulate", whole_to(10**4), text=text)
-
-
-def batch_sizes(args: argparse.Namespace) -> dict[str, Any]:
-    """16 sentences, unless something else is asked for."""
-    n_sentences = args.batch_size or (None if args.max_tokens else 16)
-    return {"batch_size": n_sentences, "max_tokens": args.max_tokens}
-
-
-def batches_per_step(args: argparse.Namespace) -> int:
-    return args.accumulate or (1 if args.batch_size or args.max_tokens else 4)
-
-
-def make_optimizer(
-    args: argparse.Namespace, parameters: Iterable[nn.Parameter]
-) -> torch.optim.Optimizer:
-    """The one that was asked for; its rate is that of the schedule.
-
-    Raises ValueError where it has no weight decay, or cannot have these parameters.
-    """
-    if args.optimizer is None:
-        return paper_optimizer(parameters)
-    words = {} if args.weight_decay is None else {"weight_decay": args.weight_decay}
-    if words.keys() - signature(OPTIMIZERS[args.optimizer]).parameters.keys():
-        raise ValueError(f"--weight-decay: {args.optimizer} has none")
-    return OPTIMIZERS[args.optimizer](parameters, **words)
+    add_number(group, "--accumulate", whole, text=text)
 
 
 def _add_machine(group: argparse._ArgumentGroup) -> None:
@@ -179,26 +144,10 @@ def _add_machine(group: argparse._ArgumentGroup) -> None:
     group.add_argument("--quiet", action="store_true", help="no progress on standard error")
 
 
-def check_together(args: argparse.Namespace) -> None:
-    """Raises ValueError for options that do not go together."""
-    for name in ("dev", "lowercase"):
-        if getattr(args, name) and not args.train:
-            raise ValueError(f"--{name} goes with --train; the grammar corpus is as it is")
-    if args.weight_decay is not None and args.optimizer is None:
-        raise ValueError("--weight-decay goes with --optimizer; the paper's Adam has none")
-
-
 def settled(args: argparse.Namespace) -> dict[str, Any]:
     """What must be as it was when a run goes on, by the names of the options.
 
     A decay to the last step depends on which step is the last.
     """
-    free = FREE - ({"steps", "epochs"} if args.schedule == "linear" else set())
-    return {name: value for name, value in vars(args).items() if name not in free}
-
-
-def defaults() -> dict[str, Any]:
-    """What options were at that are younger than a run."""
-    parser = argparse.ArgumentParser()
-    add_options(parser)
-    return vars(parser.parse_args(["--out", "run"]))
+    may_change = MAY_CHANGE - ({"steps", "epochs"} if args.schedule == "linear" else set())
+    return {name: value for name, value in vars(args).items() if name not in may_change}

@@ -9,6 +9,7 @@ gives an empty line, and no input gives no output.
 import argparse
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 
 from transformer.commands.options import add_on_bad, add_translating
 from transformer.commands.run_folder import LoadedRun, add_run, load_to_translate
@@ -35,10 +36,7 @@ def execute(args: argparse.Namespace) -> None:
             batch,
             run.model,
             *run.tokenizers,
-            max_len=decoding.max_len,
-            beam_size=decoding.beam_size,
-            length_penalty=decoding.length_penalty,
-            early_stopping=decoding.early_stopping,
+            **asdict(decoding),
         )
         for translation in translations:
             print(translation)

@@ -17,11 +17,9 @@ from transformer.training.objective import (
     smoothed_cross_entropy,
     warmup_schedule,
 )
-from transformer.training.step import TrainingStep
 
 __all__ = [
     "History",
-    "TrainingStep",
     "average_checkpoints",
     "best_checkpoint",
     "checkpoints",

@@ -99,11 +99,6 @@ def step_of(path: Path) -> int:
     return int(path.stem.removeprefix("step-"))
 
 
-def label_of(path: Path) -> Any:
-    """What ``fit`` was given as ``label``; the weights are not looked at."""
-    return _read(path)["state"].get("label")
-
-
 def best_checkpoint(run: str | Path) -> Path:
     """Of the checkpoints in ``run``, the one that ``evaluate`` gave the lowest value.
 

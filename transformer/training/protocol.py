@@ -42,7 +42,7 @@ class TrainingBatch(Protocol):
     def labels(self) -> Int[Tensor, "B T"]: ...
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> Any:
-        """The same on ``device``."""
+        """A copy of the batch on ``device``."""
 
 
 def as_module(model: Trainable) -> nn.Module:
