@@ -14,7 +14,7 @@ from tools.chapters import CHAPTERS, code_cells
 from transformer.family import DecoderOnly, FamilyConfig
 from transformer.runtime import default_device
 from transformer_book.experiments.cells import chapter
-from transformer_book.experiments.imports import python_of_cell
+from transformer_book.notebooks import python_of_cell
 
 NAME = "google.colab"
 END = "<|endoftext|>"

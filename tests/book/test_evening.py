@@ -1,5 +1,6 @@
 """One evening: the page, the files that its reader owns, and what its words say of the stages."""
 
+import ast
 import contextlib
 import io
 import os
@@ -19,8 +20,8 @@ from transformer import Transformer, TransformerConfig
 from transformer_book.evening import file_of
 from transformer_book.experiments import evening as stages
 from transformer_book.experiments.evening import LONGER, STAGES, evening
-from transformer_book.experiments.experiment import Plan
-from transformer_book.experiments.imports import imports_of_cell
+from transformer_book.notebooks import python_of_cell
+from transformer_book.experiments import Plan
 
 NOTEBOOK = nbformat.read(PAGE, as_version=4)
 TEXT = "\n\n".join(cell.source for cell in NOTEBOOK.cells if cell.cell_type == "markdown")
@@ -164,7 +165,10 @@ def test_the_gpt_writes_as_it_stands(tmp_path):
 
 def test_imports_nothing_but_pytorch_and_the_standard_library():
     cells = [each for each in code_cells(NOTEBOOK) if not is_drawing(each)]
-    found = {one.module for each in cells for one in imports_of_cell(each.source)}
+    trees = [ast.parse(python_of_cell(each.source)) for each in cells]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    found = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    found |= {a.name for node in nodes if isinstance(node, ast.Import) for a in node.names}
     assert found <= STANDARD | {"torch", "torch.nn", "torch.nn.functional"}
 
 

@@ -13,7 +13,7 @@ import torch
 
 from tools.chapters import NOTEBOOKS, ROOT, code_cells
 from transformer.masks import padding_mask
-from transformer_book.experiments.imports import python_of_cell
+from transformer_book.notebooks import python_of_cell
 
 MODULES = sorted((ROOT / "transformer").rglob("*.py"))
 

@@ -30,12 +30,13 @@ from transformer_book.experiments import (
     chapter_09,
     chapter_10,
     chapter_13,
+    Cells,
+    Plan,
+    chapter,
 )
-from transformer_book.experiments.catalogue import HOMES, experiment
-from transformer_book.experiments.cells import chapter
+from transformer_book.experiments.catalogue import catalogue
 from transformer_book.experiments.chapter_01.neck import Narrow
 from transformer_book.experiments.chapter_04 import masks
-from transformer_book.experiments.chapter_06 import aliases, leak
 from transformer_book.experiments.chapter_07.stacks import RATES, OverBatch, Rates
 from transformer_book.experiments.chapter_08 import start_and_step
 from transformer_book.experiments.chapter_09 import rates as rates_9
@@ -44,7 +45,6 @@ from transformer_book.experiments.chapter_14 import floor, smollm2
 from transformer_book.experiments.chapter_14 import looks as looks_14
 from transformer_book.experiments.chapter_15 import experts
 from transformer_book.experiments.chapter_18 import parity, rewards
-from transformer_book.experiments.experiment import Plan
 from transformer_book.experiments.running import run_one
 from transformer_book.experiments.translator.data import Corpus, corpus
 
@@ -92,10 +92,11 @@ class Told(torch.Generator):
 
 def one_arm_of_each_recipe(known):
     arms = [arm for arm in known.arms().values() if known._has_sweep(arm)]
-    return {getattr(arm.learn, "func", arm.learn): arm for arm in arms}.values()
+    recipes = {getattr(each.curve or each.learn, "func", each.learn): each for each in arms}
+    return recipes.values()
 
 
-SWEPT = [name for name in HOMES if name not in NO_OTHERS + OWN_TESTS + SAME_RECIPES]
+SWEPT = [name for name in catalogue() if name not in NO_OTHERS + OWN_TESTS + SAME_RECIPES]
 
 
 @pytest.fixture
@@ -118,18 +119,24 @@ def told(seed):
         Told().manual_seed(seed)
 
 
+@pytest.fixture
+def pages(monkeypatch):
+    """The chapters' cells that have run."""
+    found, names = [], Cells.names
+    monkeypatch.setattr(Cells, "names", lambda self: found.append(names(self)) or found[-1])
+    return found
+
+
 @pytest.mark.parametrize("name", SWEPT)
-def test_a_sweep_meets_nothing_that_is_reported(name, one_step, monkeypatch):
+def test_a_sweep_meets_nothing_that_is_reported(name, one_step, pages, monkeypatch):
     def met(_):
         raise AssertionError("the sweep has met the test")
 
-    known = experiment(name)
-    for arm in one_arm_of_each_recipe(known):
-        cell = getattr(arm.learn, "keywords", {}).get("cell")
-        for function in vars(cell or SimpleNamespace()).values():
-            if hasattr(function, "__globals__") and "torch" in function.__globals__:
-                monkeypatch.setitem(function.__globals__, "range", one_step)
-                break
+    for arm in one_arm_of_each_recipe(catalogue()[name]):
+        for cell in pages:
+            for function in vars(cell).values():
+                if "torch" in getattr(function, "__globals__", {}):
+                    monkeypatch.setitem(function.__globals__, "range", one_step)
         seeds = []
         for seed, sweep in ((100, True), (0, False)):
             Told.seeds = set()
@@ -138,10 +145,11 @@ def test_a_sweep_meets_nothing_that_is_reported(name, one_step, monkeypatch):
                 patch.setattr(torch, "manual_seed", told)
                 if sweep:
                     patch.setattr(Corpus, "test", property(met), raising=False)
-                    patch.setattr(cell, "test_rows", None, raising=False) if cell else None
+                    for cell in pages:
+                        patch.setattr(cell, "test_rows", None, raising=False)
                 elif "test" in vars(corpus()):
                     patch.setitem(vars(corpus()), "test", corpus().tuning)
-                list(arm.learn(arm.make, Plan(0.001, seed, (50,), sweep=sweep)))
+                run_one("one", arm, Plan(0.001, seed, (50,), sweep=sweep))
             seeds.append(Told.seeds)
         assert not seeds[0] & seeds[1]
 
@@ -161,7 +169,7 @@ AGAIN = {  # arms, steps, and parts of chapter 10's measures that need no wide s
 @pytest.mark.parametrize("name", AGAIN)
 def test_what_is_stored_is_what_is_measured_now(name, monkeypatch):
     monkeypatch.setattr(chapter_10, "WIDTHS", (1, 4))
-    known, (names, at) = experiment(name), AGAIN[name]
+    known, (names, at) = catalogue()[name], AGAIN[name]
     arms = known.arms()
     for arm in names:
         stored = known.finals(arm)[0]
@@ -257,7 +265,7 @@ def test_where_heads_on_a_circle_look(places, wanted):
     assert found == pytest.approx(wanted, abs=1e-3)
 
 
-def test_where_copies_are_right():
+def test_where_copies_are_right(monkeypatch):
     def accuracy(model, length=24, mask=None, back=3):
         hidden = 0 if mask is None else (~mask).sum().item()
         return torch.arange(3.0, length) + 1000 * hidden  # its place, of each answer
@@ -270,9 +278,10 @@ def test_where_copies_are_right():
         begun_late=lambda model, start: torch.tensor(float(start**2)),
         in_window=lambda model, length: torch.tensor(float(length)),
     )  # fmt: skip
-    found = dict(chapter_06.learn(dict, reported(5), cell=cell))[5]
+    monkeypatch.setattr(chapter_06, "page", lambda: cell)
+    found = chapter_06.learn_to_copy(None, reported(5), 5)
     assert found == {"right": 13, "beyond": (24 + 95) / 2, "window": 192}
-    found = dict(chapter_06.learn_and_hide(dict, reported(5), cell=cell))[5]
+    found = chapter_06.learn_and_hide(None, reported(5), 5)
     assert (found["right"], found["at 96"], found["flat top"]) == (13, 49, (42 + 59) / 2)
     assert found["late"] == 2688  # the mean of all starts; the best of them has 72² = 5184
 
@@ -289,7 +298,7 @@ def test_where_copies_are_right():
     assert {name: (found[name] - 49) / 1000 for name in hidden} == hidden
 
 
-def test_turns_are_a_share_of_squares_and_point_at_new_places():
+def test_turns_are_a_share_of_squares_and_point_at_new_places(monkeypatch):
     class Model(nn.Module):
         def __init__(self, worth):
             super().__init__()
@@ -305,7 +314,8 @@ def test_turns_are_a_share_of_squares_and_point_at_new_places():
         begun_late=lambda model, start: torch.tensor(start * model.worth),
         accuracy=lambda model, length: model.worth * (torch.arange(3, length) > 23).float(),
     )  # fmt: skip
-    ((_, found),) = chapter_06.learn_and_turn(lambda: Model(1.0), reported(5), cell=cell)
+    monkeypatch.setattr(chapter_06, "page", lambda: cell)
+    found = chapter_06.learn_and_turn(Model(1.0), reported(5), 5)
     assert found == pytest.approx(
         {"share": 9 / 25, "points": 7, "turns point": 3, "late": 48, "turned late": 480,
          "beyond": 1, "turned beyond": 10, "eight": 48}
@@ -321,10 +331,11 @@ def test_places_that_are_turned_begin_elsewhere_and_stay_neighbours():
     assert all((row.diff() % 12 == 1).all() for row in rows)
 
 
-def test_distances_are_foretold_by_the_clocks():
+def test_distances_are_foretold_by_the_clocks(monkeypatch):
     cell = SimpleNamespace(alike=lambda u, d_k, base: -(u - 40).abs().float())
-    assert aliases.predicted(cell, 3, 16, 10_000)[0] == 37
-    assert aliases.predicted(cell, 20, 16, 10_000)[0] == 24  # 20 is none that is new
+    monkeypatch.setattr(chapter_06, "page", lambda: cell)
+    assert chapter_06.predicted(3, 16, 10_000)[0] == 37
+    assert chapter_06.predicted(20, 16, 10_000)[0] == 24  # 20 is none that is new
 
 
 def test_the_best_rate_of_a_wiring_has_the_lowest_mean(monkeypatch):

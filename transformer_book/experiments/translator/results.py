@@ -3,15 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import cache
-from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from transformer_book.experiments.results import Results
+from transformer_book.experiments import STORED, Results
 from transformer_book.experiments.translator.learning import N_STEPS, Judged
 from transformer_book.tables import table
 
-RESULTS = Path(__file__).with_name("translators.json")
+RESULTS = STORED / "translators.json"
 HEADINGS = ("chapter", "right, %", "long, %", "BLEU", "who sees whom, %")
 MEASURES = ("exact", "exact_long", "bleu", "both_right")
 

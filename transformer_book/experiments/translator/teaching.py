@@ -1,12 +1,12 @@
 """A translator in an experiment: trained as the chapters train theirs, and judged."""
 
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from torch import nn
 
 from transformer.data.grammar import AlignedPair
-from transformer_book.experiments.experiment import Plan
-from transformer_book.experiments.runs import Measures
+from transformer_book.experiments import Measures, Plan
 from transformer_book.experiments.translator.data import corpus
 from transformer_book.experiments.translator.learning import judge, train_translator
 
@@ -14,6 +14,11 @@ from transformer_book.experiments.translator.learning import judge, train_transl
 def pairs_of(plan: Plan) -> Sequence[AlignedPair]:
     """What a run is judged on: a sweep never sees the test."""
     return corpus().tuning if plan.sweep else corpus().test
+
+
+def scores(model: nn.Module, plan: Plan) -> Measures:
+    """All scores of the judge, rounded."""
+    return {name: round(x, 4) for name, x in asdict(judge(model, pairs_of(plan))).items()}
 
 
 def taught(model: nn.Module, plan: Plan, n_steps: int) -> Measures:
