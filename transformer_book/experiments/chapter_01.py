@@ -1,8 +1,6 @@
 """Chapter 1: an LSTM that must remember its first word, and what a code holds of its sentence."""
 
-from collections.abc import Iterable, Iterator
 from functools import partial
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,19 +9,16 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
+from transformer.cache import Memory
 from transformer.data.batches import make_batch
 from transformer.data.tokens import PAD_ID
-from transformer.recurrent import LSTM
-from transformer_book.experiments.cells import chapter, code_of
-from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
-from transformer_book.experiments.imports import Import
-from transformer_book.experiments.learning import along
-from transformer_book.experiments.runs import Measures
+from transformer.recurrent import LSTM, Seq2Seq
+from transformer_book.experiments import Arm, Make, Measures, Plan, along, chapter, experiment
 from transformer_book.experiments.translator.data import corpus
+from transformer_book.experiments.translator.experiment import learn
 from transformer_book.experiments.translator.learning import N_STEPS, write
 from transformer_book.experiments.translator.results import stored
 
-HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_01"
 KINDS, WORDS = 8, 30  # of words; in a sequence
 BIASES = (0, 1, 5)
 LENGTHS = {"3–4": (3, 5), "5": (5, 6), "6": (6, 7), "7": (7, 8), "8": (8, 9), "9–13": (9, 14)}
@@ -43,9 +38,8 @@ class Remembers(nn.Module):
         return self.output(self.network(self.embedding(words))[0][:, -1])
 
 
-def remember(make: Make, plan: Plan) -> Iterable[tuple[int, Measures]]:
+def remember(model: Any, plan: Plan) -> dict[int, Measures]:
     """The share of 500 new sequences of random words whose first word is named."""
-    model = make()
     new = torch.randint(KINDS, (500, WORDS), generator=torch.Generator().manual_seed(plan.seed))
 
     def loss_of(step: int) -> Tensor:
@@ -55,19 +49,21 @@ def remember(make: Make, plan: Plan) -> Iterable[tuple[int, Measures]]:
     def measure() -> Measures:
         return {"right": (model(new).argmax(dim=-1) == new[:, 0]).float().mean().item()}
 
-    return along(loss_of, model.parameters(), measure, plan).items()
+    return along(loss_of, model.parameters(), measure, plan)
 
 
-def remember_arms() -> dict[str, Arm]:
-    arm = partial(
-        Arm,
-        learn=remember,
-        rates=(0.003, 0.01, 0.03),
-        steps=(120, 1000),
-        code=code_of([], [Import(ME)]),
-        chapter=1,
-    )
-    return {f"forget bias {bias}": arm(make=partial(Remembers, float(bias))) for bias in BIASES}
+@experiment(
+    "With which forget bias does an LSTM learn to name the first of 30 words?",
+    measure="right",
+    scale=1.0,
+    curve=remember,
+    rates=(0.003, 0.01, 0.03),
+    steps=(120, 1000),
+    widens=False,
+    seconds=15.0,
+)
+def first_word() -> dict[str, Make]:
+    return {f"forget bias {bias}": partial(Remembers, float(bias)) for bias in BIASES}
 
 
 def shares_right(model: nn.Module) -> Measures:
@@ -108,47 +104,57 @@ def influence(model: Any) -> Measures:
     return {f"token {t + 1}": x.item() for t, x in enumerate(lengths / lengths.sum())}
 
 
-def hand_over(make: Make, plan: Plan, *, cell: SimpleNamespace) -> Iterator[tuple[int, Measures]]:
-    """A new translator and a trained one, by the page's own loop."""
-    model = make()
-    for n_steps in plan.steps:
-        if n_steps:
-            cell.train(model, cell.shift_solution, lr=plan.lr, n_steps=n_steps, seed=plan.seed)
-        yield n_steps, shares_right(model) | influence(model)
+def page() -> SimpleNamespace:
+    """The chapter's translator, its loop, and the solution that the loop asks for."""
+    solutions = "train", "solution-your-turn-shift"
+    return chapter(1, "imports*", "translator-model*", definitions=solutions).names()
 
 
-def code_arms() -> dict[str, Arm]:
-    cells = chapter(
-        1, "imports*", "translator-model*", definitions=("train", "solution-your-turn-shift")
-    )
-    cell = cells.names()
-    return {
-        "one code vector": Arm(
-            make=cell.Translator,
-            learn=partial(hand_over, cell=cell),
-            rates=(stored("one code vector").lr,),
-            steps=(0, N_STEPS),
-            code=cells.code(ME),
-            chapter=1,
-        )
-    }
+def hand_over(model: Any, plan: Plan, n_steps: int) -> Measures:
+    """What a new translator does, or one that the page's own loop has trained."""
+    cell = page()
+    if n_steps:
+        cell.train(model, cell.shift_solution, lr=plan.lr, n_steps=n_steps, seed=plan.seed)
+    return shares_right(model) | influence(model)
 
 
-first_word = Experiment(
-    path=HERE / "first_word.json",
-    question="With which forget bias does an LSTM learn to name the first of 30 words?",
-    measure="right",
-    scale=1.0,
-    arms=remember_arms,
-    widens=False,
-    seconds=15.0,
-)
-code = Experiment(
-    path=HERE / "code.json",
-    question="What does one code hold of short and long sentences, and of their first words?",
+@experiment(
+    "What does one code hold of short and long sentences, and of their first words?",
     measure="token 1",
-    arms=code_arms,
+    learn=hand_over,
+    steps=(0, N_STEPS),
     seeds=tuple(range(5)),
     widens=False,
     seconds=12.0,
 )
+def code() -> dict[str, Arm]:
+    name = "one code vector"
+    return {name: Arm(page().Translator, rates=(stored(name).lr,))}
+
+
+class Narrow(Seq2Seq):
+    """Hands over as much as the page's translator: 64 numbers of h and 64 of c, the rest is 0."""
+
+    def encode(self, src: Int[Tensor, "B S"]) -> Memory:
+        code = super().encode(src).vectors
+        place = torch.arange(code.size(-1), device=code.device) % (code.size(-1) // 2)
+        return Memory(code * (place < 64))  # in h, and again in c
+
+
+@experiment(
+    "Does a translator through one code gain by a wider code?",
+    measure="exact",
+    scale=1.0,
+    judged_by=("exact", "bleu"),
+    learn=learn,
+    rates=(0.0025, 0.005, 0.01),
+    steps=(N_STEPS,),
+    seconds=25.0,
+)
+def neck() -> dict[str, Make]:
+    sizes: dict[str, Any] = {"d_model": 64, "hidden_size": 256}
+    words = len(corpus().english), len(corpus().french)
+    return {
+        "state of 256": partial(Seq2Seq, *words, **sizes),
+        "state of 256, 64 of it handed over": partial(Narrow, *words, **sizes),
+    }
