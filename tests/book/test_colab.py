@@ -13,7 +13,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast
 from tools.chapters import CHAPTERS, code_cells
 from transformer.family import DecoderOnly, FamilyConfig
 from transformer.runtime import default_device
-from transformer_book.experiments.cells import chapter
+from transformer_book.experiments import chapter
 from transformer_book.notebooks import python_of_cell
 
 NAME = "google.colab"

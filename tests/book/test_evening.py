@@ -208,7 +208,8 @@ def test_two_sentences_are_apart_where_their_translations_are_not_the_same(monke
     monkeypatch.setattr(stages, "names_of", lambda _: names)
     for more, apart in (({}, 0.0), ({stages.MIRRORED[0]: "le chien"}, 1.0)):
         known, plan = {"one": "un"} | more, Plan(0.1, 0, (1,), sweep=False)
-        ((_, found),) = stages.learn(STAGES["attention"], lambda known=known: known, plan)
+        names["Translator"] = lambda known=known: known
+        found = stages.learn(None, plan, 1, stage=STAGES["attention"])
         assert found == {"right": 0.5, "loss": 2.0, "apart": apart}
 
 

@@ -7,6 +7,7 @@ import builtins
 import math
 from contextlib import nullcontext
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -27,6 +28,7 @@ from transformer_book.experiments import (
     chapter_05,
     chapter_06,
     chapter_07,
+    chapter_08,
     chapter_09,
     chapter_10,
     chapter_13,
@@ -35,10 +37,8 @@ from transformer_book.experiments import (
     chapter,
 )
 from transformer_book.experiments.catalogue import catalogue
-from transformer_book.experiments.chapter_01.neck import Narrow
-from transformer_book.experiments.chapter_04 import masks
-from transformer_book.experiments.chapter_07.stacks import RATES, OverBatch, Rates
-from transformer_book.experiments.chapter_08 import start_and_step
+from transformer_book.experiments.chapter_01 import Narrow
+from transformer_book.experiments.chapter_07 import RATES, OverBatch, Rates
 from transformer_book.experiments.chapter_09 import rates as rates_9
 from transformer_book.experiments.chapter_12 import article
 from transformer_book.experiments.chapter_14 import floor, smollm2
@@ -106,7 +106,7 @@ def one_step(monkeypatch):
     def once(n, *rest):
         return builtins.range(n, *rest) if rest else builtins.range(min(n, 1))
 
-    for module in (descent, start_and_step):
+    for module in (descent, chapter_08):
         monkeypatch.setattr(module, "range", once, raising=False)
     few = [pair for pair in corpus().tuning if len(pair.source) == 8][:4]
     monkeypatch.setitem(vars(corpus()), "tuning", few)
@@ -213,13 +213,14 @@ def test_what_a_writer_sees_is_not_what_it_knows_alone():
 
 
 def test_the_loss_that_is_told_is_the_mean_of_the_last_fifty(monkeypatch):
-    for module in (masks, leak):
+    for module in (chapter_04, chapter_06):
         monkeypatch.setattr(module, "train_translator", lambda *_, **__: [9.0] * 10 + [2.0] * 50)
         monkeypatch.setattr(module, "judge", lambda *_: SimpleNamespace(exact=0.5))
-        assert dict(module.learn(dict, reported(60))) == {60: {"loss": 2.0, "exact": 0.5}}
+    for learn in (chapter_04.learn_with_masks, chapter_06.learn_with_leak):
+        assert learn(nn.Linear(1, 1), reported(60), 60) == {"loss": 2.0, "exact": 0.5}
 
 
-def test_what_is_made_of_sure_and_wrong_answers():
+def test_what_is_made_of_sure_and_wrong_answers(monkeypatch):
     class Five(nn.Module):
         """Sure and right, sure and astray, unsure, astray and right by luck, sure and wrong."""
 
@@ -237,8 +238,8 @@ def test_what_is_made_of_sure_and_wrong_answers():
         symbols, numbers = torch.tensor([[4, 5]] * 5), torch.zeros(5, 2)
         return symbols, numbers, torch.full((5, 1), 4), torch.zeros(5).long()
 
-    cell = SimpleNamespace(recall_batch=batch)
-    found = dict(chapter_04.learn(Five, reported(0), cell=cell))[0]
+    monkeypatch.setattr(chapter_04, "page", lambda: SimpleNamespace(recall_batch=batch))
+    found = chapter_04.learn(Five(), reported(0))[0]
     wanted = {"right": 0.4, "sure": 0.8, "sure and wrong": 0.2}
     assert found == pytest.approx(found | wanted)
 
@@ -340,7 +341,7 @@ def test_distances_are_foretold_by_the_clocks(monkeypatch):
 
 def test_the_best_rate_of_a_wiring_has_the_lowest_mean(monkeypatch):
     ends = {0.003: (1.0, 1.2), 0.01: (0.1, 3.0), 0.03: (0.0, None)}
-    stacks = Rates(path=None, question="", measure="last", arms=dict, lower_is_better=True)
+    stacks = Rates(path=Path(), question="", measure="last", define=dict, lower_is_better=True)
     runs = {
         f"add, {rate:g}": [SimpleNamespace(n_steps=9, curve={9: {"last": x}}) for x in ends[rate]]
         for rate in RATES
@@ -356,7 +357,7 @@ def test_batch_norm_takes_each_feature_over_all_words_of_all_sentences():
     assert torch.allclose(OverBatch(4)(x), wanted, atol=1e-3)
 
 
-def test_what_is_said_backwards_is_judged():
+def test_what_is_said_backwards_is_judged(monkeypatch):
     words, answers = torch.tensor([[0, 1, 2, 3]]), []
     cell = SimpleNamespace(
         train=lambda *_: [4.0, 3.0, 1.0], backwards=None, at_end=lambda losses: losses[-1],
@@ -371,8 +372,9 @@ def test_what_is_said_backwards_is_judged():
         def forward(self, x):
             return 100 * nn.functional.one_hot(self.turn(x), 6).float()
 
+    monkeypatch.setattr(chapter_07, "page", lambda: cell)
     for turn, low in ((lambda x: x.flip(1), True), (lambda x: x, False)):
-        found = dict(chapter_07.learn(partial(Says, turn), reported(3), cell=cell, warm_up=0))[3]
+        found = chapter_07.learn(Says(turn), reported(3), 3)
         assert (found["loss"] < 1e-5, found["last"], found["first"]) == (low, 1.0, 4.0)
 
 
@@ -391,7 +393,7 @@ def test_tables_take_steps_so_many_times_as_large(one_step):
 
     model = Two()
     before = [p.detach().clone() for p in model.parameters()]
-    start_and_step.train(model, lr=0.5, seed=0, n_steps=50, times=8.0)
+    chapter_08.train(model, lr=0.5, seed=0, n_steps=50, times=8.0)
     moved = [
         (p - old).abs().max().item() for p, old in zip(model.parameters(), before, strict=True)
     ]

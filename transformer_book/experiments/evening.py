@@ -3,9 +3,8 @@
 import contextlib
 import io
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache, partial
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
@@ -14,9 +13,7 @@ from torch.nn.functional import normalize
 
 from transformer.data.grammar.lexicon import NOUNS
 from transformer_book.evening import PAGE, file_of
-from transformer_book.experiments.cells import code_of
-from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
-from transformer_book.experiments.runs import Measures
+from transformer_book.experiments import Arm, Measures, Plan, experiment
 
 
 class Stage(NamedTuple):
@@ -82,9 +79,9 @@ def names_of(source: str) -> dict[str, Any]:
     return names
 
 
-def make(source: str, model: str) -> nn.Module:
-    """A new model of this class of the file."""
-    return names_of(source)[model]()
+def make(stage: Stage) -> nn.Module:
+    """A new model of the stage's class."""
+    return names_of(source_of(stage))[stage.model]()
 
 
 def kin(rows: Tensor, number_of: Mapping[str, int]) -> float:
@@ -101,11 +98,11 @@ def kin(rows: Tensor, number_of: Mapping[str, int]) -> float:
     return sum(found) / len(found)
 
 
-def learn(stage: Stage, new: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
-    """Trains and tests as the page does."""
+def learn(model: Any, plan: Plan, n_steps: int, *, stage: Stage) -> Measures:
+    """Trains and tests as the page does, whose ``train`` makes its own model after the seed."""
     names = names_of(source_of(stage))
     with contextlib.redirect_stdout(io.StringIO()):
-        model = names["train"](new, n_steps=max(plan.steps), rate=plan.lr, seed=plan.seed)
+        model = names["train"](names[stage.model], n_steps=n_steps, rate=plan.lr, seed=plan.seed)
     test = names["test_pairs"]
     written = names["translate"](model, [source for source, _ in test])
     right = [line == target for line, (_, target) in zip(written, test, strict=True)]
@@ -115,31 +112,25 @@ def learn(stage: Stage, new: Make, plan: Plan) -> Iterator[tuple[int, Measures]]
     measures = {"right": sum(right) / len(right), "loss": loss, "apart": float(one != other)}
     if stage.model == "Transformer":
         measures["kin"] = kin(model.src_embedding.rows.weight.detach(), names["english"])
-    yield max(plan.steps), measures
+    return measures
 
 
-def arms() -> dict[str, Arm]:
-    found = {}
-    for name, stage in (STAGES | LONGER | APART).items():
-        source = source_of(stage)
-        found[name] = Arm(
-            make=partial(make, source, stage.model),
-            learn=partial(learn, stage),
-            rates=(stage.rate,),
-            steps=(stage.n_steps,),
-            code=code_of([source], []),
-            chapter=0,
-        )
-    return found
-
-
-evening = Experiment(
-    path=Path(__file__).parent / "evening.json",
-    question="What is each part of the evening's translator worth?",
+@experiment(
+    "What is each part of the evening's translator worth?",
     measure="right",
     scale=1.0,
+    chapter=0,
     widens=False,
     seeds=(0, 1, 2, 3, 4),
-    arms=arms,
     seconds=5.0,
 )
+def evening() -> dict[str, Arm]:
+    return {
+        name: Arm(
+            partial(make, stage),
+            learn=partial(learn, stage=stage),
+            rates=(stage.rate,),
+            steps=(stage.n_steps,),
+        )
+        for name, stage in (STAGES | LONGER | APART).items()
+    }
