@@ -11,7 +11,6 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import mean
 
 import torch
@@ -91,7 +90,6 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--anew", action="store_true", help="forget what is stored of these arms")
     parser.add_argument("--list", action="store_true", help="list the names, and run nothing")
     parser.add_argument("-j", "--jobs", type=int, default=1, metavar="N")
-    parser.add_argument("--keep", type=Path, help="where translations and the like stay")
     options = parser.parse_args(arguments)
     if unknown := [name for name in options.names if name not in names]:
         parser.error(f"NAME must be one of {', '.join(names)}, got {unknown[0]!r}")
@@ -125,7 +123,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     others = [subprocess.Popen(command) for _ in range(options.jobs - 1)]
     for one in known:
         if wanted := options.arm or list(arms_of(one, options.chapter)):
-            for run in complete(one, only=wanted, keep=options.keep):
+            for run in complete(one, only=wanted):
                 print(f"{one.name}: {told(run)}", flush=True)
     return max([other.wait() for other in others], default=0)
 

@@ -18,10 +18,10 @@ from tools.evening import STAGES as STAGE_FILES
 from tools.set_up import set_up_source
 from transformer import Transformer, TransformerConfig
 from transformer_book.evening import file_of
+from transformer_book.experiments import Plan
 from transformer_book.experiments import evening as stages
 from transformer_book.experiments.evening import LONGER, STAGES, evening
 from transformer_book.notebooks import python_of_cell
-from transformer_book.experiments import Plan
 
 NOTEBOOK = nbformat.read(PAGE, as_version=4)
 TEXT = "\n\n".join(cell.source for cell in NOTEBOOK.cells if cell.cell_type == "markdown")

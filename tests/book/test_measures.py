@@ -22,6 +22,9 @@ from transformer.model import Transformer
 from transformer.multihead import MultiHeadAttention, record_attention
 from transformer_book import descent
 from transformer_book.experiments import (
+    Cells,
+    Plan,
+    chapter,
     chapter_00,
     chapter_03,
     chapter_04,
@@ -32,9 +35,6 @@ from transformer_book.experiments import (
     chapter_09,
     chapter_10,
     chapter_13,
-    Cells,
-    Plan,
-    chapter,
 )
 from transformer_book.experiments.catalogue import catalogue
 from transformer_book.experiments.chapter_01 import Narrow

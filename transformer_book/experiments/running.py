@@ -9,7 +9,6 @@ import hashlib
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import torch
@@ -23,13 +22,11 @@ LOCKS = Path(tempfile.gettempdir()) / "transformer-book-locks"
 PATIENCE = 2.0  # seconds between two looks at what the others have done
 
 
-def complete(
-    experiment: Experiment, *, only: Collection[str] = (), keep: Path | None = None
-) -> Iterator[Run]:
+def complete(experiment: Experiment, *, only: Collection[str] = ()) -> Iterator[Run]:
     """Trains what the experiment lacks, of all arms or of ``only`` these, and gives each new run.
 
     It is stored before it is given. Where all that is lacking is claimed by other processes, this
-    waits for them, since what they find may ask for more. ``keep``: see :class:`Plan`.
+    waits for them, since what they find may ask for more.
     """
     arms = experiment.arms()
     chosen = {name: arms[name] for name in only or arms}
@@ -39,8 +36,7 @@ def complete(
             with contextlib.suppress(Timeout), claim.acquire(timeout=0):
                 # another may have ended it between the look at the file and the claim
                 if (name, plan) in _lacking(experiment, chosen):
-                    where = replace(plan, keep=keep or plan.keep)
-                    run = run_one(name, chosen[name], where, packages=experiment.packages)
+                    run = run_one(name, chosen[name], plan, packages=experiment.packages)
                     store(experiment, arms, run)
                     yield run
                     break
