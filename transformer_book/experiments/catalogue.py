@@ -6,7 +6,9 @@ from pathlib import Path
 
 from transformer_book.experiments import Experiment
 
-CHAPTERS = sorted(path.stem for path in Path(__file__).parent.glob("chapter_*.py"))
+HERE = Path(__file__).parent
+FILES = [*HERE.glob("chapter_*.py"), *HERE.glob("chapter_*/*.py")]
+CHAPTERS = sorted(".".join(path.relative_to(HERE).with_suffix("").parts) for path in FILES)
 OTHERS = ("translator.experiment",)
 
 
