@@ -2,19 +2,15 @@
 
 from functools import cache
 from importlib import import_module
-from pathlib import Path
+from pkgutil import walk_packages
 
+from transformer_book import experiments
 from transformer_book.experiments import Experiment
-
-HERE = Path(__file__).parent
-FILES = [*HERE.glob("chapter_*.py"), *HERE.glob("chapter_*/*.py")]
-CHAPTERS = sorted(".".join(path.relative_to(HERE).with_suffix("").parts) for path in FILES)
-OTHERS = ("translator.experiment",)
 
 
 @cache
 def catalogue() -> dict[str, Experiment]:
-    """Every experiment by its name; imports all modules that define some."""
-    modules = [import_module(f"transformer_book.experiments.{m}") for m in (*OTHERS, *CHAPTERS)]
-    found = (x for module in modules for x in vars(module).values() if isinstance(x, Experiment))
-    return {each.name: each for each in found}
+    """Every experiment by its name; imports all modules that may define some."""
+    names = [found.name for found in walk_packages(experiments.__path__, f"{experiments.__name__}.")]
+    values = [x for name in names for x in vars(import_module(name)).values()]
+    return {each.name: each for each in values if isinstance(each, Experiment)}
