@@ -11,6 +11,6 @@ from transformer_book.experiments import Experiment
 @cache
 def catalogue() -> dict[str, Experiment]:
     """Every experiment by its name; imports all modules that may define some."""
-    names = [found.name for found in walk_packages(experiments.__path__, f"{experiments.__name__}.")]
-    values = [x for name in names for x in vars(import_module(name)).values()]
+    modules = walk_packages(experiments.__path__, f"{experiments.__name__}.")
+    values = [x for found in modules for x in vars(import_module(found.name)).values()]
     return {each.name: each for each in values if isinstance(each, Experiment)}
