@@ -122,21 +122,6 @@ def test_what_was_chosen_on_dev_is_the_best_and_no_edge_of_what_was_tried():
             assert min(run.alphas) < run.alpha < max(run.alphas)
 
 
-def test_of_three_runs_with_and_without_smoothing_more_is_measured():
-    rows = map(real_sentences.measured, ("Transformer", "plain labels"))
-    for run in (run for row in rows for run in row.runs):
-        assert run.lead.low < run.lead.difference < run.lead.high
-        assert run.lead.difference == pytest.approx(run.beam.bleu - run.greedy.bleu, abs=0.01)
-        assert run.plain.ratio < run.beam.ratio
-        assert len(run.groups) == 4
-        assert len(run.faults) == 3
-
-
-def test_the_runs_with_plain_labels_differ_in_nothing_else():
-    smoothed, plain = map(real_sentences.measured, ("Transformer", "plain labels"))
-    assert smoothed.recipe | {"smoothing": 0.0, "peak": plain.recipe["peak"]} == plain.recipe
-
-
 def test_what_is_stored_was_trained_by_the_recipes_of_the_chapter():
     known = experiment.real_sentences
     arms = known.arms()
