@@ -10,16 +10,14 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
-from transformer.config import TransformerConfig
 from transformer.data.batches import BucketedBatches
 from transformer.data.tokens import PAD_ID
-from transformer.model import Transformer
 from transformer.runtime import default_device
 from transformer.training.objective import linear_schedule
 from transformer_book.experiments import Arm, Make, Measures, Plan, chapter, experiment
 from transformer_book.experiments.translator.data import corpus
 from transformer_book.experiments.translator.experiment import learn
-from transformer_book.experiments.translator.teaching import scores
+from transformer_book.experiments.translator.teaching import new_translator, scores
 
 EQUAL = 84  # hidden numbers: 222,728 parameters; the Transformer has 221,568, half a percent less
 FACTOR = math.sqrt(64)  # of the chapter's translator
@@ -157,14 +155,7 @@ def mine(times: float) -> Any:
 
 def post() -> Any:
     """The package's Transformer, as the chapter's of the stored runs, but post-LN; no factor."""
-    sizes: dict[str, Any] = {
-        "d_model": 64,
-        "n_heads": 4,
-        "n_encoder_layers": 2,
-        "n_decoder_layers": 2,
-    }
-    words = len(corpus().english), len(corpus().french)
-    model: Any = Transformer(TransformerConfig(*words, **sizes, d_ff=128, dropout=0.0))
+    model: Any = new_translator(norm="post")
     model.src_embedding.scale = model.tgt_embedding.scale = 1.0
     return model
 

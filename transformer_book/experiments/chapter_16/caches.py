@@ -119,7 +119,9 @@ def told(few: Measures, many: Measures) -> Measures:
     return each | {"missed": round(missed, 3), "excess": few["excess"]}
 
 
-def curve(_: nn.Module, plan: Plan, *, name: str, steps: tuple[int, ...]) -> dict[int, Measures]:
+def curve(
+    model: nn.Module, plan: Plan, *, name: str, steps: tuple[int, ...]
+) -> dict[int, Measures]:
     """One model alone, which :func:`training` makes."""
     mine = plan.lr, plan.seed
     *_, curves = training(name, [mine], steps)

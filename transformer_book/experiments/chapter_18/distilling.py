@@ -14,17 +14,16 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from transformer import Transformer, TransformerConfig
+from transformer import Transformer
 from transformer.data.batches import Batch, make_batch
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, Example
 from transformer.decoding import greedy_decode
 from transformer.runtime import default_device
 from transformer_book.experiments import Arm, Measures, Plan, experiment
-from transformer_book.experiments.chapter_10 import make as large
 from transformer_book.experiments.translator import trained
 from transformer_book.experiments.translator.data import MAX_LEN, corpus
 from transformer_book.experiments.translator.learning import judge, next_word_loss, train_translator
-from transformer_book.experiments.translator.teaching import pairs_of
+from transformer_book.experiments.translator.teaching import new_translator, pairs_of
 
 FEW, STEPS, LONGER = 2000, 800, 2400
 N_TEACHERS = 10  # that chapter 9 has stored; each seed has its own
@@ -52,9 +51,8 @@ class Lesson:
 
 def small(width: int = 32) -> Transformer:
     """A block on either side."""
-    sizes: dict[str, Any] = {"d_model": width, "n_heads": 2, "d_ff": 2 * width, "norm": "pre"}
-    sizes |= {"n_encoder_layers": 1, "n_decoder_layers": 1, "dropout": 0.0, "max_len": 2 * MAX_LEN}
-    return Transformer(TransformerConfig(len(corpus().english), len(corpus().french), **sizes))
+    layers = {"n_encoder_layers": 1, "n_decoder_layers": 1}
+    return new_translator(d_model=width, n_heads=2, d_ff=2 * width, max_len=2 * MAX_LEN, **layers)
 
 
 def evened_out(p: Float[Tensor, "N vocab"], labels: Int[Tensor, " N"]) -> Float[Tensor, "N vocab"]:
@@ -122,7 +120,7 @@ def teacher_of(seed: int, pairs: int | None) -> Transformer:
         return trained(seed % N_TEACHERS)
     torch.manual_seed(seed)
     known = corpus().examples[:pairs]
-    return teach(large(), known, lr=TEACHERS_RATE, seed=seed, n_steps=STEPS)
+    return teach(new_translator(), known, lr=TEACHERS_RATE, seed=seed, n_steps=STEPS)
 
 
 @cache

@@ -2,13 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from typing import Any
 
 from torch import nn
 
+from transformer.config import TransformerConfig
 from transformer.data.grammar import AlignedPair
+from transformer.model import Transformer
 from transformer_book.experiments import Measures, Plan
 from transformer_book.experiments.translator.data import corpus
 from transformer_book.experiments.translator.learning import judge, train_translator
+
+
+def new_translator(**changes: Any) -> Transformer:
+    """The package's Transformer of the size of chapter 9's, but for ``changes`` of its config."""
+    sizes: dict[str, Any] = {"d_model": 64, "n_heads": 4}
+    sizes |= {"n_encoder_layers": 2, "n_decoder_layers": 2}
+    sizes |= {"d_ff": 128, "dropout": 0.0, "norm": "pre", "max_len": 64} | changes
+    return Transformer(TransformerConfig(len(corpus().english), len(corpus().french), **sizes))
 
 
 def pairs_of(plan: Plan) -> Sequence[AlignedPair]:

