@@ -6,7 +6,6 @@ Those of the translators, the family, chapter 11, 16 and 17 stand in files of th
 import builtins
 import math
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -24,7 +23,6 @@ from transformer_book import descent
 from transformer_book.experiments import (
     Cells,
     Plan,
-    chapter,
     chapter_00,
     chapter_03,
     chapter_04,
@@ -35,14 +33,14 @@ from transformer_book.experiments import (
     chapter_09,
     chapter_10,
     chapter_13,
+    chapter_14,
 )
+from transformer_book.experiments import chapter_12_article as article
+from transformer_book.experiments import chapter_14_floor as floor
+from transformer_book.experiments import chapter_14_smollm2 as smollm2
 from transformer_book.experiments.catalogue import catalogue
 from transformer_book.experiments.chapter_01 import Narrow
 from transformer_book.experiments.chapter_07 import RATES, OverBatch, Rates
-from transformer_book.experiments.chapter_09 import rates as rates_9
-from transformer_book.experiments.chapter_12 import article
-from transformer_book.experiments.chapter_14 import floor, smollm2
-from transformer_book.experiments.chapter_14 import looks as looks_14
 from transformer_book.experiments.chapter_15 import experts
 from transformer_book.experiments.chapter_18 import parity, rewards
 from transformer_book.experiments.running import run_one
@@ -409,7 +407,8 @@ def test_what_mistakes_do_to_a_loss(monkeypatch):
 
     cell = SimpleNamespace(loop=loop, first_tokens=lambda *_: "<bos> <bos>")
     monkeypatch.setattr(chapter_09, "loss_on", lambda model, pairs: float(len(pairs)))
-    ((_, found),) = chapter_09.learn_with_mistakes(lambda: model, reported(100), cell=cell)
+    monkeypatch.setattr(chapter_09, "page", lambda: cell)
+    found = chapter_09.learn_with_mistakes(model, reported(100), 100)
     assert found == {"last": 4.0, "lowest": 1.0, "test": 300.0, "moved": 1.0, "bos": 1.0}
 
 
@@ -419,10 +418,10 @@ def test_a_rate_that_rises_and_one_that_does_not(monkeypatch):
     def loop(model, batches, n_steps, rate, **how):
         taken.append([round(rate(step) / 0.01, 2) for step in range(n_steps)])
 
-    monkeypatch.setattr(rates_9, "loss_on", lambda model, pairs: float(len(pairs)))
+    monkeypatch.setattr(chapter_09, "page", lambda: SimpleNamespace(loop=loop))
+    monkeypatch.setattr(chapter_09, "loss_on", lambda model, pairs: float(len(pairs)))
     for warm_up in (4, 0):
-        learn = partial(rates_9.learn_rising, cell=SimpleNamespace(loop=loop), warm_up=warm_up)
-        ((_, found),) = learn(lambda: nn.Linear(1, 1), reported(6))
+        found = chapter_09.learn_rising(nn.Linear(1, 1), reported(6), 6, warm_up=warm_up)
         assert found == {"loss": 600.0}  # the whole test
     assert taken == [[0.25, 0.5, 0.75, 1, 1, 1], [1] * 6]
 
@@ -433,11 +432,15 @@ def test_a_schedule_is_a_share_of_the_highest_rate(monkeypatch):
     def loop(model, batches, n_steps, rate):
         taken.extend(round(rate(step) / 0.01, 2) for step in range(n_steps))
 
-    monkeypatch.setattr(rates_9, "loss_on", lambda model, pairs: float(len(pairs)))
-    monkeypatch.setattr(rates_9, "judge", lambda model, pairs: SimpleNamespace(exact=len(pairs)))
+    monkeypatch.setattr(
+        chapter_09, "evaluate_loss", lambda model, batches: float(len(batches[0].src))
+    )
+    monkeypatch.setattr(
+        chapter_09, "judge", lambda model, pairs: SimpleNamespace(exact=float(len(pairs)))
+    )
     cell = SimpleNamespace(loop=loop, falling=lambda step, n_steps: 1 - step / n_steps)
-    learn = partial(rates_9.learn_shape, cell=cell, shape="falling")
-    ((_, found),) = learn(lambda: nn.Linear(1, 1), reported(4))
+    monkeypatch.setattr(chapter_09, "page", lambda: cell)
+    found = chapter_09.learn_shape_longer(nn.Linear(1, 1), reported(4), 4, shape="falling")
     assert found == {"loss": 600.0, "exact": 600}  # the whole test
     assert taken == [1, 0.75, 0.5, 0.25]
 
@@ -451,7 +454,7 @@ def test_zeros_are_counted_that_are_none_in_full(monkeypatch):
 
 def test_what_is_copied_with_looks_forbidden():
     """A model that copies what followed a word last time, by looks one and seven words back."""
-    n = looks_14.N
+    n = chapter_14.N
 
     def model(text, closed=None):
         logits = torch.zeros(*text.shape, 40)
@@ -471,7 +474,7 @@ def test_what_is_copied_with_looks_forbidden():
         return torch.cat([words, words], dim=1)
 
     cell = SimpleNamespace(twice=twice)
-    found = looks_14.looks_closed(cell, model)
+    found = chapter_14.looks_closed(cell, model)
     assert found == {
         "free": 1,
         "no note": 0,
@@ -479,7 +482,7 @@ def test_what_is_copied_with_looks_forbidden():
         "no look": 0,
         "no look, beside": 1,
     }
-    near = looks_14.one_again(cell, lambda text, closed=None: model(text))
+    near = chapter_14.one_again(cell, lambda text, closed=None: model(text))
     assert (near["near"], near["far"], near["moved"]) == (1, 1, 0)
 
 
@@ -542,7 +545,7 @@ def test_an_idle_expert_has_under_a_fortieth_of_the_words(monkeypatch):
             return torch.zeros(len(pairs), experts.ANSWERS)
 
     monkeypatch.setattr(experts, "minimise", lambda *_, **__: None)
-    assert dict(experts.learn(Silent, reported(1)))[1]["idle"] == 1
+    assert experts.learn(Silent(), reported(1), 1)["idle"] == 1
 
 
 class AllAsk(nn.Module):
@@ -567,7 +570,7 @@ class AllAsk(nn.Module):
 
 
 def test_an_article_follows_the_row_that_is_read_and_a_look_that_is_forbidden_is_missed():
-    page = chapter(12, *article.CELLS).names()
+    page = article.page()
     words = {"dog": -1.0, "cat": -1.0, "cow": 1.0}
     gender = torch.zeros(len(page.english))
     gender[page.english.encode(" ".join(words))] = torch.tensor([*words.values()])

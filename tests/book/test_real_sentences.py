@@ -263,7 +263,7 @@ def test_the_sweep_does_not_meet_the_test(ran):
         assert "dev greedy bleu" in names
 
 
-def test_the_mean_of_last_checkpoints_that_is_best_on_dev_is_taken(cells, tmp_path, monkeypatch):
+def test_the_mean_of_last_checkpoints_that_is_best_on_dev_is_taken(cells, monkeypatch):
     def train(model, examples, recipe, seed, after):
         for step in range(1, 21):
             for weights in model.parameters():
@@ -284,7 +284,7 @@ def test_the_mean_of_last_checkpoints_that_is_best_on_dev_is_taken(cells, tmp_pa
         model.translate_as = dict(names.PAIRS + names.TEST)
         return model
 
-    plan = Plan(0.1, 0, (20,), sweep=False, keep=tmp_path)
+    plan = Plan(0.1, 0, (20,), sweep=False)
     measures = bench.learn(build(), plan)
     assert measures["averaged 2"] == measures["dev greedy bleu"] == pytest.approx(100)
     assert max(measures[f"averaged {n}"] for n in (1, 4, 8)) < 10

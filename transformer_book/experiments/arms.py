@@ -8,7 +8,6 @@ half or its double is tried, too, until it has a worse one on both sides.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from torch import nn
@@ -25,14 +24,12 @@ class Plan:
 
     ``sweep``: it chooses the rate, so it is judged on data that the others are not judged on, but
     for made-up questions that all runs are asked alike (docs/experiments.md).
-    ``keep`` is a folder for what is no number, such as translations; it may not be there yet.
     """
 
     lr: float
     seed: int
     steps: tuple[int, ...]
     sweep: bool
-    keep: Path = Path(".experiments")
 
 
 Make = Callable[[], nn.Module]
