@@ -254,8 +254,6 @@ def _own_share(model: nn.Module, page: SimpleNamespace, k: int) -> float:
     seconds=45.0,
 )
 def inside() -> dict[str, Arm]:
-    page()
-
     def arm(norm: NormOrder, start: Start, n_seeds: int) -> Arm:
         how = partial(learn, norm=norm, start=start)
         return Arm(partial(translator, norm, start), learn=how, seeds=tuple(range(n_seeds)))

@@ -144,5 +144,4 @@ def learn(model: nn.Module, plan: Plan, n_steps: int) -> Measures:
     seconds=5.0,
 )
 def article() -> dict[str, Make]:
-    page()
     return {"pre-LN": new_translator}
