@@ -290,7 +290,7 @@ def test_results_are_those_of_the_rate_that_other_seeds_chose(tmp_path, monkeypa
     monkeypatch.setattr(results, "BLOCKS", tmp_path / "blocks.json")
     write(results.BLOCKS, Stored({"base": {"d_ff": 5}}, (*tuned, *judged, other)))
     (row,) = block_results.__wrapped__()
-    assert (row.lr, row.n_steps, row.d_ff, row.tried) == (2.0, 9, 5, {1.0: 0.4, 2.0: 0.3})
+    assert (row.lr, row.n_steps, row.facts["d_ff"], row.tried) == (2.0, 9, 5, {1.0: 0.4, 2.0: 0.3})
     assert (row.excess, row.mean) == ((0.5, 1.5), 1.0)
     assert row.seconds == 2.5
 
@@ -347,7 +347,7 @@ def test_what_is_stored_of_the_blocks_is_complete():
     for row in block_results():
         config = block_config(row.name)
         assert row.n_parameters == count_parameters(DecoderOnly(config))
-        assert row.d_ff == config.d_ff
+        assert row.facts["d_ff"] == config.d_ff
         assert len(row.excess) == 5
         assert len(row.tried) >= 4
         assert is_inside(row.lr, row.tried)
