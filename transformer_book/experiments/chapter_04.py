@@ -39,7 +39,7 @@ def page() -> SimpleNamespace:
 
 
 @torch.no_grad()
-def begun(divisor: float, smaller: float, d_k: int) -> nn.Module:
+def begun(divisor: int | float, smaller: int | float, d_k: int) -> nn.Module:
     """The chapter's model, whose W_Q and W_K start so many times smaller."""
     model = page().Recall(divisor, d_k)
     for matrix in (model.W_Q, model.W_K):
