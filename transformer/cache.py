@@ -25,7 +25,7 @@ Heads = Float[Tensor, "B h S d_k"]  # and of all S so far
 
 
 class Memory(NamedTuple):
-    """What an encoder makes of a source, with the mask that says which of it are words.
+    """The output of an encoder, with the mask that says which positions are words.
 
     Chapters 1, 2 and 8. A code, which has no positions, has no mask.
     """
@@ -34,7 +34,7 @@ class Memory(NamedTuple):
     mask: Bool[Tensor, "B *rest"] | None = None
 
     def select(self, rows: Rows) -> "Memory":
-        """Of these sentences, in this order."""
+        """The memory of these sentences alone, in this order."""
         mask = None
         if self.mask is not None:
             mask = noted(self.mask.index_select(0, rows), note_of(self.mask))
@@ -169,7 +169,7 @@ class WindowCache(KeyValueCache):
                 self.keys, self.values = self._last(self.keys), self._last(self.values)
 
     def _last(self, x: Tensor) -> Tensor:
-        """What a next position sees of the longest row."""
+        """The end of ``x`` that the next position of the longest row sees."""
         n = min(self.longest, self.window - 1)
         return x.narrow(2, x.size(2) - n, n)
 
@@ -191,19 +191,19 @@ class MemoryCache:
         self.kept = k, v
         return self.kept
 
-    def looking(self, attention: Callable[..., Tensor]) -> Callable[..., Tensor]:
-        """``attention`` with this cache, for rows of which several may look into one memory.
+    def used_by(self, attention: Callable[..., Tensor]) -> Callable[..., Tensor]:
+        """``attention`` with this cache, for rows of which several may attend to one memory.
 
         The beams of a source are so many queries of its memory: see :class:`DecodingState`.
         """
 
-        def look(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
+        def attend(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None = None) -> Tensor:
             n, queries = k.size(0), q
             if q.size(0) > n:
                 queries = q.reshape(n, -1, q.size(-1))
             return attention(queries, k, v, mask, cache=self).reshape(q.shape)
 
-        return look
+        return attend
 
     def select(self, rows: Rows) -> None:
         """Keeps these rows of the batch, in this order."""
@@ -224,18 +224,10 @@ def takes_cache(part: nn.Module) -> bool:
 
 
 class LayerCache:
-    """What one decoder layer keeps: of itself all that it has read, of the memory one copy."""
+    """The caches of one decoder layer: of self-attention, and of attention to the memory."""
 
-    def __init__(self, max_len: int):
-        self.self_attention = KeyValueCache(max_len)
-        self.cross_attention = MemoryCache()
-
-    @classmethod
-    def of(cls, self_attention: KeyValueCache, cross_attention: MemoryCache) -> "LayerCache":
-        """One of these two."""
-        cache = cls(self_attention.max_len)
-        cache.self_attention, cache.cross_attention = self_attention, cross_attention
-        return cache
+    def __init__(self, self_attention: KeyValueCache, cross_attention: MemoryCache):
+        self.self_attention, self.cross_attention = self_attention, cross_attention
 
     @property
     def length(self) -> Length:
@@ -243,17 +235,17 @@ class LayerCache:
         return self.self_attention.length
 
     def select(self, rows: Rows, sources: Int[Tensor, " sources"] | None) -> None:
-        """Keeps these rows of the batch, and of the memory these sources; None: all as they are."""
+        """Keeps these rows of the batch, and these sources of the memory; None keeps all."""
         self.self_attention.select(rows)
         if sources is not None:
             self.cross_attention.select(sources)
 
 
 class Caches:
-    """What a decoder keeps while it writes: a cache for each layer. Chapters 10 and 14."""
+    """The state of a decoder that writes: a cache for each layer. Chapters 10 and 14."""
 
-    words: Bool[Tensor, "B 1 1 room"] | None = None  # of prompts that are padded, the words
-    n_padding: int | Int[Tensor, "B 1"] = 0  # before the words
+    words: Bool[Tensor, "B 1 1 room"] | None = None  # True at words, where prompts are padded
+    n_padding: int | Int[Tensor, "B 1"] = 0  # how much padding stands before the words
 
     def __init__(self, caches: Sequence[Any]):
         self.caches = caches
@@ -263,14 +255,14 @@ class Caches:
         """The number of positions written so far."""
         return self.caches[0].length
 
-    def where(self) -> int | Int[Tensor, "B 1"]:
+    def next_position(self) -> int | Int[Tensor, "B 1"]:
         """The position of the next token of each text: padding is not counted."""
         return self.length - self.n_padding
 
     def mask(self, window: int | None = None) -> Bool[Tensor, "B 1 1 S"] | None:
-        """What the next token may attend to, itself included; None: all before it.
+        """A mask of what the next token may attend to, itself included; None stands for all.
 
-        With a ``window``, of what a :class:`WindowCache` has.
+        With a ``window``, it is for the keys that a :class:`WindowCache` holds.
         """
         length = self.length
         if isinstance(length, Tensor):  # of each text
@@ -315,7 +307,7 @@ class DecodingState(Caches):
             cache.select(rows, sources)
 
     def _select_sources(self, rows: Rows) -> Int[Tensor, " sources"] | None:
-        """Which sources the memory is of from now on; None where they stay as they are."""
+        """Keeps the memory of these rows' sources, and returns which; None where all stay."""
         sources, n_before = rows // self.per_source, len(self.memory.vectors)  # of each row
         self.per_source = 1
         if has_values(rows) and len(rows):

@@ -1,4 +1,4 @@
-"""Checks of what callers pass in: one home for each range, and for how a shape is written."""
+"""Checks of what callers pass in, one for each kind of value, and how a shape is written."""
 
 import math
 from collections.abc import Collection, Iterable
@@ -35,6 +35,14 @@ def check_share(**shares: float) -> None:
     for name, share in shares.items():
         if not 0 <= share < 1:
             raise ValueError(f"{name} must be at least 0 and below 1, got {share}")
+
+
+def check_finite_and_positive(**numbers: float) -> None:
+    """Raises TypeError for what is no number, ValueError unless it is above 0 and finite."""
+    check_number(**numbers)
+    for name, number in numbers.items():
+        if not 0 < number < math.inf:
+            raise ValueError(f"{name} must be positive and finite, got {number}")
 
 
 def check_choice(choices: Collection[str], **chosen: str) -> None:
@@ -118,12 +126,15 @@ def has_values(tensor: Tensor) -> bool:
 
     Nor in one of a class of its own, which may have none, as PyTorch's fake tensors, or have them
     in another process, as its distributed ones; nor in one that ``torch.func`` has wrapped, such as
-    the batch of ``vmap``, whose numbers are many at once.
+    the batch of ``vmap``, which has no storage: its numbers are many at once.
     """
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or type(tensor) not in (Tensor, nn.Parameter):
         return False
-    ordinary = type(tensor) in (Tensor, nn.Parameter) and not tensor.is_meta
-    return ordinary and not torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    try:
+        tensor.untyped_storage()
+    except NotImplementedError:
+        return False
+    return not tensor.is_meta
 
 
 def check_queries_and_keys(q: Tensor, k: Tensor, mask: Tensor | None) -> None:
@@ -162,11 +173,3 @@ def _check_numbers(**tensors: Tensor) -> None:
     for name, tensor in tensors.items():
         if not tensor.is_floating_point():
             raise ValueError(f"{name} must hold floating-point numbers, got {tensor.dtype}")
-
-
-def check_finite_and_positive(**numbers: float) -> None:
-    """Raises TypeError for what is no number, ValueError unless it is above 0 and finite."""
-    check_number(**numbers)
-    for name, number in numbers.items():
-        if not 0 < number < math.inf:
-            raise ValueError(f"{name} must be positive and finite, got {number}")

@@ -16,13 +16,10 @@ from transformer.checks import (
 from transformer.layers import FeedForwardKind, NormKind, NormOrder
 from transformer.positional import POSITIONS, Positions
 
-# beyond these a number is a mistake: to try such a model is to wait without end, or for memory
-_MOST_PARAMETERS, _MOST_LAYERS, _MOST_TOKENS = 10**12, 10**4, 10**8
-
 
 @dataclass(frozen=True, kw_only=True)
 class LayerConfig:
-    """What a layer is made of, in every model of this book; chapters 8, 14, 15.
+    """The sizes and parts of a layer, in every model of this book; chapters 8, 14, 15.
 
     ``norm`` puts the normalisation after each residual sum, as the paper does, or before each
     sub-layer; ``norm_kind`` says which it is. ``n_key_heads`` heads of keys and values share out
@@ -50,10 +47,7 @@ class LayerConfig:
 
     def __post_init__(self) -> None:
         check_positive(d_ff=self.d_ff, max_len=self.max_len)
-        if self.max_len > _MOST_TOKENS:
-            raise ValueError(f"max_len must be at most {_MOST_TOKENS:,}, got {self.max_len}")
         check_heads(self.d_model, self.n_heads, self.n_key_heads)
-        self._check_size()
         check_share(dropout=self.dropout)
         check_choice(get_args(NormOrder), norm=self.norm)
         check_choice(get_args(NormKind), norm_kind=self.norm_kind)
@@ -65,38 +59,24 @@ class LayerConfig:
         with torch.device("meta"):  # the kind of positions knows itself what sizes it can have
             self.positions_at_embedding(), self.positions_in_attention()
 
-    def _check_size(self, n_embeddings: int = 0, **stacks: int) -> None:
-        """Raises ValueError for more layers in a stack, or parameters, than any model has."""
-        for name, n_layers in stacks.items():
-            if n_layers > _MOST_LAYERS:
-                raise ValueError(f"{name} must be at most {_MOST_LAYERS:,}, got {n_layers}")
-        # at least: two matrices of attention and two of the network in each layer, and embeddings
-        n_layers = sum(stacks.values()) or 1
-        n_wide = self.n_heads * self.d_k + self.d_ff
-        n = self.d_model * (2 * n_layers * n_wide + n_embeddings)
-        if n > _MOST_PARAMETERS:
-            sizes = f"d_model {self.d_model}, d_ff {self.d_ff}, {n_layers} layers"
-            wanted = f"a model must have at most {_MOST_PARAMETERS:,} parameters"
-            raise ValueError(f"{wanted}, got {n:,} and more of {sizes}, {n_embeddings} tokens")
-
     @property
     def d_k(self) -> int:
         """The width of one head."""
         return self.d_model // self.n_heads
 
     def positions_at_embedding(self) -> Positions:
-        """What an embedding keeps."""
+        """The positions that an embedding adds, as its module."""
         return POSITIONS[self.position].at_embedding(max_len=self.max_len, d_model=self.d_model)
 
     def positions_in_attention(self) -> Positions:
-        """What all self-attentions of a stack share."""
+        """The positions that all self-attentions of a stack share, as one module."""
         return POSITIONS[self.position].in_attention(
             max_len=self.max_len, d_k=self.d_k, n_heads=self.n_heads, theta=self.rope_theta
         )
 
 
 def own_keys(changes: dict[str, Any]) -> dict[str, Any]:
-    """With another number of heads each has its own keys, unless the changes say otherwise."""
+    """The changes of a config; another number of heads gives each its own keys, unless they say."""
     return {"n_key_heads": None, **changes} if "n_heads" in changes else changes
 
 
@@ -129,11 +109,6 @@ class TransformerConfig(LayerConfig):
             n_decoder_layers=self.n_decoder_layers,
         )
         super().__post_init__()
-        self._check_size(
-            max(self.src_vocab_size, self.tgt_vocab_size),
-            n_encoder_layers=self.n_encoder_layers,
-            n_decoder_layers=self.n_decoder_layers,
-        )
         if self.pad_id is not None:
             check_pad_id(self.pad_id, self.src_vocab_size, self.tgt_vocab_size)
         if self.share_embeddings not in (None, True, False):

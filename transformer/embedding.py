@@ -43,7 +43,7 @@ class Embedding(nn.Module):
         start: Start = 0,
         types: Int[Tensor, "B T"] | None = None,
     ) -> Float[Tensor, "B T d_model"]:
-        """The first token stands at position ``start``; without ``types`` all are of segment 0."""
+        """The vectors of tokens from position ``start`` on; without ``types``, all of segment 0."""
         x = self.positions.embed(self.tokens(tokens) * self.scale, start)
         if self.types is not None:
             x = x + self.types(tokens.new_zeros(tokens.shape) if types is None else types)

@@ -102,7 +102,7 @@ def _repeated(q: Tensor, k: Tensor, v: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def fused_dropout(x: Float[Tensor, "*shape"], p: float) -> Float[Tensor, "*shape"]:
-    """Zero with probability ``p``, the others divided by 1 - p; chapter 7 explains it.
+    """``x`` with numbers that are zero with probability ``p``, or divided by 1 - p; chapter 7.
 
     On a CPU it draws 16 random bits for each number, four numbers at a time, which takes half as
     long as ``F.dropout`` and makes ``p`` exact to 1/65536; elsewhere, when compiled and under

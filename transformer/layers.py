@@ -121,7 +121,7 @@ FEED_FORWARDS: Mapping[FeedForwardKind, Callable[..., nn.Module]] = {
 
 
 class Dropout(nn.Module):
-    """In training, sets each number to zero with probability ``p`` and divides the others by 1 - p.
+    """Sets, in training, each number to 0 with probability ``p``, and divides the others by 1 - p.
 
     Srivastava et al. (2014); chapter 7.
 
@@ -169,9 +169,9 @@ class Residual(nn.Module):
 
 
 def initialise(module: nn.Module) -> None:
-    """What every model's linear layers begin with: Glorot and Bengio (2010), Eq. 16; no bias.
+    """Sets the weights of a linear layer as Glorot and Bengio (2010), Eq. 16, and its bias to zero.
 
-    Chapter 8. ``model.apply(initialise)`` reaches all of them.
+    Chapter 8: every model begins with it. ``model.apply(initialise)`` reaches all of them.
     """
     if isinstance(module, nn.Linear):
         nn.init.xavier_uniform_(module.weight)

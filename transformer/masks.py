@@ -50,7 +50,7 @@ def causal_mask(T: int, *, device: torch.device | str | None = None) -> Bool[Ten
 
 
 def checked_padding_mask(
-    tokens: Int[Tensor, "B S"], pad_id: int | None, vocab_size: int, *, name: str
+    tokens: Int[Tensor, "B S"], pad_id: int | None, vocab_size: int, max_len: int, *, name: str
 ) -> Bool[Tensor, "B 1 1 S"]:
     """The :func:`padding_mask` of ids that a model is given, with a note where there can be one.
 
@@ -58,9 +58,13 @@ def checked_padding_mask(
     for which a forward pass on a GPU waits. Where no values are to be had (``torch.compile``, which
     they would cut in two, fake tensors, ``vmap``) only the shape is checked.
 
-    Raises ValueError, which calls the ids ``name``, unless they are (B, S ≥ 1), of ``vocab_size``.
+    Raises ValueError, which calls the ids ``name``, unless they are (B, 1 ≤ S ≤ ``max_len``), of
+    ``vocab_size``.
     """
     check_ids(tokens, name=name)
+    length = tokens.size(1)
+    if length > max_len:
+        raise ValueError(f"{name} must be no longer than max_len = {max_len}, got {length} tokens")
     mask = padding_mask(tokens, pad_id)
     if not has_values(tokens) or tokens.size(0) == 0:  # of no sentence, aminmax would fail
         return noted(mask, None if pad_id is not None else "full")
@@ -94,9 +98,9 @@ def decoder_mask(
 
 
 def word_positions(words: Bool[Tensor, "B 1 1 T"]) -> int | Int[Tensor, "B T"]:
-    """Where each token stands: the first word of each text at 0, whatever padding is before it.
+    """The position of each token: the first word of each text is at 0, padding before it or not.
 
-    The start alone, 0, where words are known to come first.
+    Where words are known to come first, it is the start alone, 0.
     """
     if note_of(words) in ("full", "right"):
         return 0
@@ -105,10 +109,10 @@ def word_positions(words: Bool[Tensor, "B 1 1 T"]) -> int | Int[Tensor, "B T"]:
 
 
 def noted(mask: Tensor, note: Note | None, *, for_good: bool = False) -> Tensor:
-    """The mask with a note, until it is changed; ``for_good``: whoever notes it, knows that none
-    will, and compiled code may believe it.
+    """The mask with a note, which ends where the mask is changed in place.
 
     It is the mask itself, or in inference mode, whose tensors do not count their changes, a copy.
+    With ``for_good`` the caller promises that nobody changes it; compiled code may believe that.
     """
     if note is None:
         return mask
@@ -121,7 +125,7 @@ def noted(mask: Tensor, note: Note | None, *, for_good: bool = False) -> Tensor:
 
 
 def note_of(mask: Tensor) -> Note | None:
-    """What is noted on a mask that has not been changed since."""
+    """The note on a mask, or None where there is none or the mask has been changed since."""
     note, state = getattr(mask, "note", (None, None))
     if state is None:
         return note

@@ -94,7 +94,7 @@ def _score(metric, hypotheses: Sequence[str], references: Sequence[str]) -> Scor
 def alignment_from_attention(
     weights: Float[Tensor, "B T S"], *, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T+1"]
 ) -> list[Alignment]:
-    """To each target word, the source word that it attends to most; chapter 2.
+    """Links each target word to the source word that it attends to most; chapter 2.
 
     Row t of ``weights`` belongs to the decoder's input at position t, tgt[:, t], and predicts
     tgt[:, t + 1], which is target word t, as <bos> stands in front. Source word s is src[:, s].

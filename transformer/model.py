@@ -6,7 +6,14 @@ from functools import partial
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
 
-from transformer.cache import DecodingState, KeyValueCache, LayerCache, Memory, takes_cache
+from transformer.cache import (
+    DecodingState,
+    KeyValueCache,
+    LayerCache,
+    Memory,
+    MemoryCache,
+    takes_cache,
+)
 from transformer.checks import check_positive, check_shape
 from transformer.config import LayerConfig, TransformerConfig
 from transformer.embedding import Embedding
@@ -31,10 +38,7 @@ class EncoderLayer(nn.Module):
             c.d_model, c.n_heads, n_key_heads=c.n_key_heads, bias=c.bias, positions=positions
         )
         self.feed_forward = FEED_FORWARDS[c.feed_forward](c.d_model, c.d_ff, bias=c.bias)
-        add_and_norm = partial(
-            Residual, c.d_model, dropout=c.dropout, norm=c.norm, kind=c.norm_kind, eps=c.norm_eps
-        )
-        self.residual_1, self.residual_2 = add_and_norm(), add_and_norm()
+        self.residual_1, self.residual_2 = add_and_norm(c), add_and_norm(c)
 
     @property
     def takes_cache(self) -> bool:
@@ -46,9 +50,11 @@ class EncoderLayer(nn.Module):
         mask: Bool[Tensor, "..."] | None = None,
         cache: KeyValueCache | None = None,
     ) -> Float[Tensor, "B S d_model"]:
-        """With a ``cache``, ``x`` holds the positions that it has not seen."""
-        look = self.self_attention if cache is None else partial(self.self_attention, cache=cache)
-        x = self.residual_1(x, lambda x: look(x, x, x, mask))
+        """The vectors after this layer; with a ``cache``, ``x`` holds only positions new to it."""
+        attend: Callable[..., Tensor] = self.self_attention
+        if cache is not None:
+            attend = partial(attend, cache=cache)
+        x = self.residual_1(x, lambda x: attend(x, x, x, mask))
         return self.residual_2(x, self.feed_forward)
 
 
@@ -67,11 +73,8 @@ class DecoderLayer(nn.Module):
         self.self_attention = attention(positions=positions)
         self.cross_attention = attention()
         self.feed_forward = FEED_FORWARDS[c.feed_forward](c.d_model, c.d_ff, bias=c.bias)
-        add_and_norm = partial(
-            Residual, c.d_model, dropout=c.dropout, norm=c.norm, kind=c.norm_kind, eps=c.norm_eps
-        )
-        self.residual_1, self.residual_2 = add_and_norm(), add_and_norm()
-        self.residual_3 = add_and_norm()
+        self.residual_1, self.residual_2 = add_and_norm(c), add_and_norm(c)
+        self.residual_3 = add_and_norm(c)
 
     @property
     def takes_cache(self) -> bool:
@@ -85,14 +88,14 @@ class DecoderLayer(nn.Module):
         src_mask: Bool[Tensor, "..."] | None = None,
         cache: LayerCache | None = None,
     ) -> Float[Tensor, "B T d_model"]:
-        """With a ``cache`` (chapter 10), ``x`` holds the positions that it has not seen."""
-        look_back: Callable[..., Tensor] = self.self_attention
-        look_across: Callable[..., Tensor] = self.cross_attention
-        if cache is not None:
-            look_back = partial(look_back, cache=cache.self_attention)
-            look_across = cache.cross_attention.looking(look_across)
-        x = self.residual_1(x, lambda x: look_back(x, x, x, tgt_mask))
-        x = self.residual_2(x, lambda x: look_across(x, memory, memory, src_mask))
+        """The vectors after this layer; with a ``cache``, ``x`` holds only positions new to it."""
+        self_attention: Callable[..., Tensor] = self.self_attention
+        cross_attention: Callable[..., Tensor] = self.cross_attention
+        if cache is not None:  # chapter 10
+            self_attention = partial(self_attention, cache=cache.self_attention)
+            cross_attention = cache.cross_attention.used_by(cross_attention)
+        x = self.residual_1(x, lambda x: self_attention(x, x, x, tgt_mask))
+        x = self.residual_2(x, lambda x: cross_attention(x, memory, memory, src_mask))
         return self.residual_3(x, self.feed_forward)
 
 
@@ -185,20 +188,23 @@ class Transformer(nn.Module, Pretrained):
     def forward(
         self, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
     ) -> Float[Tensor, "B T tgt_vocab_size"]:
-        """Raises ValueError for ids outside the vocabularies and lengths past ``max_len``."""
+        """The logits of the token after each of ``tgt``.
+
+        Raises ValueError for ids outside the vocabularies and lengths past ``max_len``.
+        """
         return self.decode(tgt, self.encode(src))
 
     def encode(self, src: Int[Tensor, "B S"]) -> Memory:
         """One vector for each source token, in its context; and which of them are padding."""
-        mask = self._padding_mask("src", src, self.config.src_vocab_size)  # (B, 1, 1, S)
+        mask = self._padding_mask(src, self.config.src_vocab_size, "src")  # (B, 1, 1, S)
         x = self.src_embedding(src, word_positions(mask))
         return Memory(self.encoder(x, mask), mask)
 
     def decode(
         self, tgt: Int[Tensor, "B T"], memory: Memory
     ) -> Float[Tensor, "B T tgt_vocab_size"]:
-        """Position t sees the tokens 0 … t of ``tgt`` and all of the memory but its padding."""
-        words = self._padding_mask("tgt", tgt, self.config.tgt_vocab_size)  # (B, 1, 1, T)
+        """The logits after each token: t sees 0 … t of ``tgt``, and the memory but its padding."""
+        words = self._padding_mask(tgt, self.config.tgt_vocab_size, "tgt")  # (B, 1, 1, T)
         check_shape(memory.vectors, tgt.size(0), "S", self.config.d_model, name="memory")
         tgt_mask = decoder_mask(words)  # & causal_mask(T): (B, 1, T, T), or (T, T) alone
         x = self.tgt_embedding(tgt, word_positions(words))
@@ -209,7 +215,8 @@ class Transformer(nn.Module, Pretrained):
         check_positive(max_len=max_len)
         if max_len > self.config.max_len:
             raise ValueError(f"max_len must be at most {self.config.max_len}, got {max_len}")
-        return DecodingState(self.encode(src), [LayerCache(max_len) for _ in self.decoder.layers])
+        caches = [LayerCache(KeyValueCache(max_len), MemoryCache()) for _ in self.decoder.layers]
+        return DecodingState(self.encode(src), caches)
 
     def decode_next(
         self, tokens: Int[Tensor, " B"], state: DecodingState
@@ -219,25 +226,25 @@ class Transformer(nn.Module, Pretrained):
         The tokens are not checked: they are what the last step's logits chose. A new token sees all
         before it.
         """
-        x = self.tgt_embedding(tokens[:, None], start=state.where())
+        x = self.tgt_embedding(tokens[:, None], start=state.next_position())
         vectors, mask = state.memory
         return self.output(self.decoder(x, vectors, state.mask(), mask, state.caches))[:, 0]
 
     def _padding_mask(
-        self, name: str, tokens: Tensor, vocab_size: int
+        self, tokens: Tensor, vocab_size: int, name: str
     ) -> Bool[Tensor, "B 1 1 length"]:
-        """Of ids that are checked."""
-        mask = checked_padding_mask(tokens, self.config.pad_id, vocab_size, name=name)
-        if tokens.size(1) > self.config.max_len:
-            raise ValueError(
-                f"{name} must be no longer than max_len = {self.config.max_len}, "
-                f"got {tokens.size(1)} tokens"
-            )
-        return mask
+        """The mask of ids, which are checked first."""
+        return checked_padding_mask(tokens, self.pad_id, vocab_size, self.max_len, name=name)
+
+
+def add_and_norm(config: LayerConfig) -> Residual:
+    """Add & Norm around one sub-layer, as ``config`` asks for it; chapter 7."""
+    c = config
+    return Residual(c.d_model, dropout=c.dropout, norm=c.norm, kind=c.norm_kind, eps=c.norm_eps)
 
 
 def last_norm(config: LayerConfig) -> nn.Module:
-    """What ends a stack: a norm where layers normalise first, for nothing else would; chapter 8."""
+    """The last norm of a stack whose layers normalise first, since nothing else does; chapter 8."""
     if config.norm == "post":
         return nn.Identity()
     return NORMS[config.norm_kind](config.d_model, eps=config.norm_eps)

@@ -39,14 +39,14 @@ class Positions(nn.Module):
 
     @classmethod
     def at_embedding(cls, *, max_len: int, d_model: int) -> "Positions":
-        """What an embedding keeps: this kind, if it acts there."""
+        """The module that an embedding keeps: this kind, if it acts there."""
         return Positions()
 
     @classmethod
     def in_attention(
         cls, *, max_len: int, d_k: int, n_heads: int, theta: float = 10_000.0
     ) -> "Positions":
-        """What all self-attentions of a stack share: this kind, if it acts there."""
+        """The module that all self-attentions of a stack share: this kind, if it acts there."""
         return Positions()
 
     def embed(
@@ -67,7 +67,7 @@ class Positions(nn.Module):
         return x
 
     def bias(self, T: int, S: int) -> Float[Tensor, "h T S"] | None:
-        """What is added to the scaled scores of the last T of S tokens against all S.
+        """The numbers that are added to the scaled scores of the last T of S tokens against all S.
 
         Only how it differs from key to key counts: softmax ignores what it adds to a whole row. So
         a bias by the distance between two tokens, which S ends on the right, is right also where a

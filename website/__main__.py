@@ -1,42 +1,26 @@
 """The site's door: what is made of the built site, or for it."""
 
 import sys
+from pkgutil import resolve_name
 
-USAGE = "usage: python -m website {check, serve PORT, pdf, epub, card, depths, runs}"
+# A verb loads its own module alone, for a browser and PDF are needed by one each.
+VERBS = {
+    "check": "website.checks.site_check:main",
+    "serve": "website.server:serve_until_stopped",
+    "pdf": "website.editions.pdf:publish_pdf",
+    "epub": "website.editions.epub:publish_epub",
+    "card": "website.social_card:draw_card",
+    "depths": "website.depths:write_depths",
+    "runs": "website.small_runs:write_runs",
+}
+USAGE = f"usage: python -m website {{{', '.join(VERBS).replace('serve', 'serve PORT')}}}"
 
 
 def main(arguments: list[str]) -> int:
-    """Each verb loads its own module, for a browser and PDF are needed by one each."""
-    match arguments:
-        case ["check"]:
-            from website.checks.site_check import main as check
-
-            return check()
-        case ["serve", port]:
-            from website import SITE
-            from website.server import serve_until_stopped
-
-            return serve_until_stopped(SITE, port)
-        case ["pdf"]:
-            from website.editions.pdf import publish_pdf
-
-            return publish_pdf()
-        case ["epub"]:
-            from website.editions.epub import publish_epub
-
-            return publish_epub()
-        case ["card"]:
-            from website.social_card import draw_card
-
-            return draw_card()
-        case ["depths"]:
-            from website.depths import write_depths
-
-            return write_depths()
-        case ["runs"]:
-            from website.small_runs import write_runs
-
-            return write_runs()
+    """Does what the verb says; the status of the program."""
+    verb, *values = arguments or [""]
+    if verb in VERBS and len(values) == (verb == "serve"):
+        return resolve_name(VERBS[verb])(*values)
     print(USAGE, file=sys.stderr)
     return 2
 

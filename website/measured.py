@@ -31,5 +31,5 @@ def array(row: Iterable[float], digits: int = 3) -> str:
 
 
 def line(row: Iterable[float], digits: int = 3) -> str:
-    """The same as a line of a block."""
+    """A row of numbers as a line of a block."""
     return f"    {array(row, digits)},\n"

@@ -6,6 +6,8 @@ import threading
 from functools import partial
 from pathlib import Path
 
+from website import SITE
+
 
 class Handler(http.server.SimpleHTTPRequestHandler):
     """Sends a file; for one that is not there the site's own page, as hosts do."""
@@ -38,10 +40,10 @@ def serve(folder: Path, port: int = 0) -> tuple[Server, str]:
     return server, f"http://127.0.0.1:{server.server_port}/"
 
 
-def serve_until_stopped(site: Path, port: str) -> int:
+def serve_until_stopped(port: str) -> int:
     """What ``make serve`` does; 2 if nothing can listen there."""
     try:
-        server, base = serve(site, int(port))
+        server, base = serve(SITE, int(port))
     except (ValueError, OverflowError, OSError) as error:
         print(f"PORT={port}: {error}", file=sys.stderr)
         return 2

@@ -13,10 +13,10 @@ import nbformat
 from nbformat import NotebookNode
 
 from tools.chapters import (
+    CELL_METADATA,
     FOLDED,
     METADATA,
     ROOT,
-    SAYS,
     TITLE,
     code_cells,
     drawings,
@@ -67,7 +67,7 @@ def it_is_a_notebook_with_the_books_kernel(notebook: NotebookNode) -> Iterator[s
     nbformat.validate(notebook)
     if {k: v for k, v in notebook.metadata.items() if k != "transformer_book"} != METADATA:
         yield "its kernel is an editor's: run make chapters"
-    if any(set(cell.metadata) - SAYS for cell in notebook.cells):
+    if any(set(cell.metadata) - CELL_METADATA for cell in notebook.cells):
         yield "an editor has left something in its cells: run make chapters"
 
 

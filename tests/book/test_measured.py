@@ -16,7 +16,7 @@ import pytest
 import torch
 
 from tests.book.plots import changes
-from tools.chapters import NOTEBOOKS, ROOT, SAYS, code_cells
+from tools.chapters import CELL_METADATA, NOTEBOOKS, ROOT, code_cells
 from transformer_book import figures
 from transformer_book.claims import Claim
 from transformer_book.drawings.plot import svg_of
@@ -70,7 +70,7 @@ DIFFERENT_EXACT = {"a number that is not measured": ("0.5 in 9 steps", "0.5 in 8
 def test_a_factor_is_stated_where_something_is_measured_and_compared(path):
     for cell in code_cells(nbformat.read(path, as_version=4)):
         says = cell.metadata
-        assert says.keys() <= SAYS, cell.id  # else make chapters would drop it
+        assert says.keys() <= CELL_METADATA, cell.id  # else make chapters would drop it
         assert says.get("within", 2) > 1, cell.id
         assert "measured" in says or "within" not in says, cell.id
         assert not ("measured" in says and "nbval-ignore-output" in says.get("tags", [])), cell.id

@@ -37,9 +37,9 @@ PARTS = ("website/parts/living", "website/parts/translator", "transformer_book/e
 
 @pytest.mark.parametrize("part", PARTS)
 def test_a_part_uses_colours_that_the_palette_or_its_own_style_sheet_has(part):
-    (path,) = [p for p in (ROOT / part).glob("*.css") if p.stem != "room"]
-    own = path.read_text(encoding="utf-8")
-    scripts = "".join(p.read_text(encoding="utf-8") for p in (ROOT / part).glob("*.js"))
+    sheets = [*(ROOT / part).glob("*.css"), *(ROOT / part).parent.glob("parts.css")]
+    own = "".join(path.read_text(encoding="utf-8") for path in sheets)
+    scripts = "".join(path.read_text(encoding="utf-8") for path in (ROOT / part).rglob("*.js"))
     named = properties(style_sheet("a", "b")).keys()
     said = set(re.findall(r"--([\w-]+):", own))
     defined = named | said | set(re.findall(r'"--([\w-]+)"', scripts))

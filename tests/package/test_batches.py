@@ -63,21 +63,6 @@ def test_a_batch_moves_as_one():
         assert [tensor.device.type for tensor in moved] == ["meta"] * n_tensors
 
 
-def test_a_batch_hands_on_that_nobody_need_wait(monkeypatch):
-    waits = []
-
-    def moved(self, device, *, non_blocking=False):
-        waits.append(not non_blocking)
-        return self
-
-    monkeypatch.setattr(torch.Tensor, "to", moved)
-    batch = make_batch(some_examples(2))
-    for made in (batch, TextBatch(batch.tgt)):
-        made.to("cpu", non_blocking=True)
-        made.to("cpu")
-    assert waits == [False, False, True, True, False, True]
-
-
 def test_padding_is_a_share_of_both_sides():
     batch = make_batch([([5, 2], [1, 5, 6, 2]), ([5, 6, 2], [1, 7, 2])])
     assert padding_share([batch]) == 2 / 14
@@ -231,11 +216,6 @@ BAD = [
 def test_what_makes_no_batch_is_refused(options, message, unchecked):
     with pytest.raises(ValueError, match=message):
         BucketedBatches(**{"examples": EXAMPLES, **options})
-
-
-def test_a_size_that_is_no_integer_is_refused(unchecked):
-    with pytest.raises(TypeError, match=r"batch_size must be an integer, got 2\.5"):
-        BucketedBatches(EXAMPLES, batch_size=2.5)
 
 
 @pytest.mark.parametrize(

@@ -2,23 +2,18 @@
 
 import pytest
 import torch
-from torch import nn
 from torch.testing import assert_close
 
 from tests.package.test_multihead import POSITIONED, B, D, H, S, T, module, source, vectors
 from transformer.cache import (
-    Caches,
     DecodingState,
     KeyValueCache,
     LayerCache,
     Memory,
     MemoryCache,
     WindowCache,
-    takes_cache,
 )
-from transformer.config import TransformerConfig
-from transformer.masks import causal_mask, note_of, noted, padding_mask
-from transformer.model import DecoderLayer, EncoderLayer
+from transformer.masks import causal_mask, padding_mask
 
 PIECES = pytest.mark.parametrize("pieces", [(1,) * S, (3, 1, 3), (S,)], ids=str)
 
@@ -93,75 +88,11 @@ def test_a_cache_with_a_window_is_for_texts_of_a_length_too():
     assert cache.length == 3
 
 
-@WINDOWS
-def test_in_windows_rows_that_joined_end_on_the_right(window):
-    (x,) = vectors(S)
-    attend, seen = module(), causal_mask(S) & ~causal_mask(S).tril(-window)
-    whole = attend(x, x, x, seen)
-    caches = [WindowCache(S, window) for _ in range(3)]
-    for i, (cache, n) in enumerate(zip(caches, (3, 1, 5), strict=True)):
-        attend(*[x[i : i + 1, :n]] * 3, seen[:n, :n], cache=cache)
-    joined, inside = caches[0], [0, 1, 2]
-    for cache in caches[1:]:
-        joined.join(cache)
-    state = Caches([joined])
-    for rows in ([0, 1, 2], [2, 1], [1], []):  # the longest leaves, too, and the last
-        state.select(torch.tensor(rows, dtype=torch.long))
-        inside = [inside[row] for row in rows]
-        if rows:
-            t = joined.length[:, 0]
-            new = x[inside, t][:, None]
-            found = attend(new, new, new, state.mask(window), cache=joined)
-            assert_close(found[:, 0], whole[inside, t], rtol=0, atol=1e-12)
-            assert joined.keys.size(2) == min(t.max() + 1, window - 1)
-    assert len(joined.keys) == 0
-
-
-def test_selecting_from_what_is_still_empty_does_nothing():
-    rows = torch.tensor([0, 0])
-    for cache in (KeyValueCache(3), WindowCache(3, 2), MemoryCache()):
-        cache.select(rows)
-        assert cache.length == 0
-    layer = LayerCache(3)
-    layer.select(rows, sources=rows)
-    assert layer.length == 0
-
-
-def test_who_takes_a_cache_says_so():
-    says_no = module()
-    says_no.takes_cache = False
-    assert [takes_cache(part) for part in (module(), says_no, nn.Linear(2, 2))] == [
-        True, False, False,
-    ]  # fmt: skip
-    config = TransformerConfig(9, 9, d_model=D, n_heads=H, d_ff=5)
-    for make, names in (
-        (EncoderLayer, ["self_attention"]),
-        (DecoderLayer, ["self_attention", "cross_attention"]),
-    ):
-        for name in names:
-            layer = make(config)
-            assert takes_cache(layer)
-            setattr(layer, name, nn.Identity())
-            assert not takes_cache(layer)
-
-
-def test_a_memory_selects_vectors_and_mask_together():
-    rows = torch.tensor([2, 0, 0])
-    (vectors_,) = vectors(S)
-    mask = padding_mask(source())
-    selected = Memory(vectors_, mask).select(rows)
-    assert torch.equal(selected.vectors, vectors_[rows])
-    assert torch.equal(selected.mask, mask[rows])
-    assert Memory(vectors_).select(rows).mask is None
-    full = noted(torch.ones_like(mask), "full")
-    assert note_of(Memory(vectors_, full).select(rows).mask) == "full"
-
-
 def filled(n_layers=2):
     """A state that has read three positions of three sources, and copies of what it holds."""
     attend = [module(seed=seed) for seed in range(2 * n_layers)]
     x, memory = vectors(S, T)
-    caches = [LayerCache(S) for _ in range(n_layers)]
+    caches = [LayerCache(KeyValueCache(S), MemoryCache()) for _ in range(n_layers)]
     state = DecodingState(Memory(memory, padding_mask(source(T))), caches)
     for i, cache in enumerate(state.caches):
         attend[2 * i](x, x, x, causal_mask(S), cache=cache.self_attention)
@@ -204,15 +135,3 @@ def test_a_memory_stays_where_it_is_while_its_rows_change_places():
     state.select(torch.tensor([1, 0, 2, 3, 5, 5]))
     assert state.memory.vectors is before[0]
     assert state.caches[1].cross_attention.kept[0] is before[1]
-
-
-def test_room_that_was_made_for_more_rows_is_written_to_again():
-    (x,) = vectors(S)
-    attend, cache = module(), KeyValueCache(S)
-    attend(x[:, :2], x[:, :2], x[:, :2], cache=cache)
-    room = cache.keys.data_ptr()
-    cache.select(torch.tensor([2, 0]))
-    got = attend(x[[2, 0], 2:3], x[[2, 0], 2:3], x[[2, 0], 2:3], cache=cache)
-    whole = attend(x, x, x, causal_mask(S))[[2, 0], 2:3]
-    assert_close(got, whole, rtol=0, atol=1e-12)
-    assert cache.keys.data_ptr() == room

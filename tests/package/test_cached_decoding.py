@@ -1,4 +1,4 @@
-"""One token at a time, with a cache, gives what the whole sentence gives without one."""
+"""One token at a time, with a cache, every model gives what it gives of the whole without one."""
 
 import math
 
@@ -7,14 +7,16 @@ import torch
 from torch import nn
 from torch.testing import assert_close
 
-from tests.package.test_model import NORMS, SRC, B, D, S, T, config, sentences, shaken
-from tests.package.unchecked import unchecked
+from tests.package.test_decoder_only import CONFIGS, prompts
+from tests.package.test_decoder_only import model as decoder_only
+from tests.package.test_model import SRC, B, D, S, T, config, sentences, shaken
+from tests.package.test_seq2seq import KINDS, make
+from tests.package.test_seq2seq import SRC as SHORT
 from transformer.decoding import beam_search, greedy_decode, sample
 from transformer.model import DecoderLayer, Transformer
 from transformer.multihead import MultiHeadAttention, record_attention
 from transformer.positional import POSITIONS, Positions
 
-TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 ENDS = {"bos_id": 1, "eos_id": 2, "max_len": 8}
 EMPTY = SRC.clone()
 EMPTY[2] = 0  # a source without a word
@@ -46,23 +48,6 @@ def written(dtype=torch.float64, **changes):
     return model, sentences(25, T, seed=6).clamp(min=1)
 
 
-def stepwise(model, src, tgt):
-    state = model.start_decoding(src, max_len=tgt.size(1))
-    return torch.stack([model.decode_next(y, state) for y in tgt.unbind(1)], dim=1)
-
-
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@NORMS
-@pytest.mark.parametrize("position", ["sinusoidal", "learned", "rotary", "none", "slopes"])
-def test_steps_give_the_logits_of_the_whole(position, norm, dtype):
-    model, tgt = written(dtype, norm=norm, position=position)
-    for src in (SRC, EMPTY, SRC[:, :1]):
-        with unchecked(dtype == torch.float64):
-            whole, steps = model(src, tgt), stepwise(model, src, tgt)
-        tolerance = TOLERANCE[dtype] * max(1, whole.abs().max().item())
-        assert_close(steps, whole, rtol=0, atol=tolerance)
-
-
 VARIANTS = {
     "grouped keys": {"n_key_heads": 2},
     "one head of keys": {"n_key_heads": 1, "position": "rotary", "rope_theta": 50.0},
@@ -73,50 +58,77 @@ VARIANTS = {
     "grouped, with a bias on the scores": {"n_key_heads": 2, "position": "slopes"},
     "no padding": {"pad_id": None},
 }
+TRANSFORMERS = VARIANTS | {
+    f"{position}, {norm}": {"position": position, "norm": norm}
+    for position in ("sinusoidal", "learned", "rotary", "none", "slopes")
+    for norm in ("post", "pre")
+}
+# A model of each kind, in float64, and what it reads: sources, or prompts padded on the left.
+MODELS = {
+    **{
+        name: (lambda changes=changes: (written(**changes)[0], EMPTY))
+        for name, changes in TRANSFORMERS.items()
+    },
+    **{name: (lambda name=name: (decoder_only(name), prompts())) for name in CONFIGS},
+    **{
+        f"{name}, no prompt": (lambda name=name: (decoder_only(name), prompts()[:, :0]))
+        for name in CONFIGS
+    },
+    **{
+        f"{kind.__name__}, {options}": (lambda k=kind, o=options: (make(k, **o), SHORT))
+        for kind, options in KINDS
+    },
+}
+EACH = pytest.mark.parametrize("name", MODELS)
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_every_variant_decodes_with_a_cache_as_without(name):
-    model, tgt = written(**VARIANTS[name])
+def words(model, src):
+    g = torch.Generator().manual_seed(6)
+    return torch.randint(3, model.tgt_vocab_size, (len(src), T), generator=g)
+
+
+def stepwise(model, src, tgt):
+    state = model.start_decoding(src, max_len=tgt.size(1))
+    return torch.stack([model.decode_next(y, state) for y in tgt.unbind(1)], dim=1)
+
+
+@EACH
+def test_steps_give_the_logits_of_the_whole(name):
+    model, src = MODELS[name]()
     assert model.takes_cache
-    assert_close(stepwise(model, EMPTY, tgt), model(EMPTY, tgt), rtol=0, atol=1e-12)
+    tgt = words(model, src)
+    whole = model.decode(tgt, model.encode(src))
+    assert_close(stepwise(model, src, tgt), whole, rtol=0, atol=1e-11)
+
+
+@EACH
+@pytest.mark.usefixtures("unchecked")
+def test_selected_and_repeated_rows_go_on_as_they_would_have(name):
+    model, src = MODELS[name]()
+    tgt, state = words(model, src), model.start_decoding(src, max_len=T)
+    rows = torch.arange(len(src))
+    for t, chosen in enumerate(([1, 2, 1, 0], [0, 0, 3], [2, 1], [])):
+        state.select(torch.tensor(chosen, dtype=torch.long))
+        rows = rows[chosen]
+        got = model.decode_next(tgt[rows, t], state)
+        if chosen:
+            whole = model.decode(tgt[rows, : t + 1], model.encode(src[rows]))
+            assert_close(got, whole[:, t], rtol=0, atol=1e-11)
+    assert got.shape == (0, model.tgt_vocab_size)
+
+
+@EACH
+@pytest.mark.usefixtures("unchecked")  # the steps of each are checked above
+def test_every_search_writes_the_same_with_a_cache_as_without(name):
+    model, src = MODELS[name]()
     for search in (greedy_decode, beam_search):
-        cached, whole = (search(model, SRC, use_cache=c, **ENDS) for c in (True, False))
+        cached, whole = (search(model, src, use_cache=c, **ENDS) for c in (True, False))
         assert_close(cached, whole, rtol=0, atol=1e-5)
-    with record_attention(model) as maps:
-        recorded = model(SRC, tgt)
-    assert_close(recorded, model(SRC, tgt), rtol=0, atol=1e-11)
-    assert {weights.shape[1] for weights in maps.values()} == {4}  # heads of queries
-    state = model.start_decoding(SRC, max_len=3)
-    model.decode_next(tgt[:, 0], state)
-    heads = model.config.n_key_heads or 4
-    for cache in state.caches:
-        assert cache.self_attention.keys.shape == (B, heads, 3, D // 4)
-        assert cache.cross_attention.kept[1].shape == (B, heads, S, D // 4)
-
-
-@NORMS
-@pytest.mark.parametrize("position", ["sinusoidal", "rotary", "slopes"])
-def test_reordered_and_repeated_sentences_go_on_as_they_would_have(position, norm):
-    model, tgt = written(norm=norm, position=position)
-    rows, again = torch.tensor([1, 2, 1, 0]), torch.tensor([3, 0, 0])
-    state = model.start_decoding(SRC, max_len=T)
-    model.decode_next(tgt[:, 0], state)
-    state.select(rows)
-    model.decode_next(tgt[rows, 1], state)
-    state.select(again)
-    got = model.decode_next(tgt[rows[again], 2], state)
-    whole = model(SRC[rows[again]], tgt[rows[again], :3])[:, 2]
-    assert_close(got, whole, rtol=0, atol=1e-12)
-    assert state.length == 3
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
-def test_an_empty_source_leaves_finite_numbers_in_every_dtype(dtype):
-    model, tgt = written(dtype)
-    for p in model.decoder.parameters():
-        p.data.mul_(10)
-    assert stepwise(model, EMPTY, tgt).isfinite().all()
+    draws = [
+        sample(model, src, use_cache=c, generator=torch.Generator().manual_seed(0), **ENDS)
+        for c in (True, False)
+    ]
+    assert torch.equal(*draws)
 
 
 def test_a_step_reads_one_token_and_the_memory_is_projected_once():
@@ -153,13 +165,6 @@ class Sharp(MultiHeadAttention):
         return super().attend(2 * q, k, v, mask, bias)
 
 
-class Halved(MultiHeadAttention):
-    """A subclass that only looks at what comes out."""
-
-    def forward(self, *inputs, **options):
-        return super().forward(*inputs, **options) / 2
-
-
 class Mean(nn.Module):
     """A foreign attention: the mean of the values that may be seen. It takes no cache."""
 
@@ -173,79 +178,39 @@ class Mean(nn.Module):
 class OtherLayer(nn.Module):
     """A foreign layer, which takes no cache either."""
 
-    def __init__(self, layer):
+    def __init__(self):
         super().__init__()
-        self.layer = layer
+        self.layer = DecoderLayer(config())
 
     def forward(self, x, memory, tgt_mask=None, src_mask=None):
         return 1.5 * self.layer(x, memory, tgt_mask, src_mask)
 
 
-def exchange(model, name, part):
-    layer = model.decoder.layers[1]
-    if isinstance(part, MultiHeadAttention):
-        part.load_state_dict(getattr(layer, name).state_dict())
-    setattr(layer, name, part.double())
-
-
-def hooked(name):
-    def change(model):
-        part = model.decoder.layers[1].get_submodule(name)
-        part.register_forward_hook(lambda _, inputs, out: out.tanh())
-
-    return change
-
-
-def attend_replaced(model):
-    module = model.decoder.layers[0].cross_attention
-    module.attend = lambda q, k, v, mask, bias=None: v.mean(dim=2, keepdim=True).expand_as(q)
-
-
 PARTS = {
-    "a hook on a projection": hooked("self_attention.W_k"),
-    "a hook on the memory's keys": hooked("cross_attention.W_k"),
-    "a hook on attention": hooked("self_attention"),
-    "a hook on the feed-forward network": hooked("feed_forward.W_1"),
-    "attend replaced in one object": attend_replaced,
-    "a subclass of self-attention": lambda m: exchange(m, "self_attention", Sharp(D, 4)),
-    "a subclass of cross-attention": lambda m: exchange(m, "cross_attention", Sharp(D, 4)),
-    "another forward": lambda m: exchange(m, "self_attention", Halved(D, 4)),
-    "no biases": lambda m: setattr(m.decoder.layers[0].self_attention.W_q, "bias", None),
-    "another feed-forward network": lambda m: exchange(
-        m, "feed_forward", nn.Sequential(nn.Linear(D, 9), nn.GELU(), nn.Linear(9, D))
-    ),
-    "another norm": lambda m: setattr(
-        m.decoder.layers[0].residual_1, "norm", nn.LayerNorm(D, eps=1.0).double()
-    ),
-    "a foreign self-attention": lambda m: exchange(m, "self_attention", Mean()),
-    "a foreign cross-attention": lambda m: exchange(m, "cross_attention", Mean()),
-    "a foreign layer": lambda m: m.decoder.layers.append(
-        OtherLayer(DecoderLayer(config()).double())
-    ),
+    "self_attention": (Sharp(D, 4), True),
+    "cross_attention": (Sharp(D, 4), True),
+    "foreign self_attention": (Mean(), False),
+    "foreign cross_attention": (Mean(), False),
+    "foreign layer": (OtherLayer(), False),
 }
-NO_CACHE = {"a foreign self-attention", "a foreign cross-attention", "a foreign layer"}
 
 
-@pytest.mark.parametrize("change", PARTS)
+@pytest.mark.parametrize("name", PARTS)
 @pytest.mark.parametrize("position", ["sinusoidal", "rotary"])
-def test_any_part_decodes_with_a_cache_as_without(change, position):
-    before, _ = written(position=position)
+@pytest.mark.usefixtures("unchecked")
+def test_a_part_from_elsewhere_decodes_with_a_cache_or_does_without(name, position):
     model, tgt = written(position=position)
-    PARTS[change](model)
-    model.output.weight.data[2].mul_(0.3)  # so that sentences end here and there
-    assert not torch.allclose(model(SRC, tgt), before(SRC, tgt)), "the change changes nothing"
-    assert model.takes_cache is (change not in NO_CACHE)
-    if model.takes_cache:
+    before, (part, takes_cache) = model(SRC, tgt), PARTS[name]
+    if name == "foreign layer":
+        model.decoder.layers.append(part.double())
+    else:
+        setattr(model.decoder.layers[1], name.split()[-1], part.double())
+    assert not torch.allclose(model(SRC, tgt), before), "the part changes nothing"
+    assert model.takes_cache is takes_cache
+    if takes_cache:
         assert_close(stepwise(model, SRC, tgt), model(SRC, tgt), rtol=0, atol=1e-12)
-    with unchecked():  # the steps of each part are checked above, the searches in test_decoding.py
-        for search in (greedy_decode, beam_search):
-            cached, whole = (search(model, SRC, use_cache=c, **ENDS) for c in (True, False))
-            assert_close(cached, whole, rtol=0, atol=1e-5)
-        draws = [
-            sample(model, SRC, use_cache=c, generator=torch.Generator().manual_seed(0), **ENDS)
-            for c in (True, False)
-        ]
-    assert torch.equal(*draws)
+    cached, whole = (greedy_decode(model, SRC, use_cache=c, **ENDS) for c in (True, False))
+    assert torch.equal(cached, whole)
 
 
 @pytest.mark.parametrize("position", ["sinusoidal", "rotary", "slopes"])
@@ -265,26 +230,6 @@ def test_what_is_recorded_in_a_step_is_the_last_row_of_the_whole(position):
     assert len(maps) == 2 * len(model.decoder.layers)
 
 
-def test_recorded_decoding_is_cached_and_writes_the_same():
-    model, _ = written()
-    plain = greedy_decode(model, SRC, **ENDS)
-    with record_attention(model) as maps:
-        assert torch.equal(greedy_decode(model, SRC, **ENDS), plain)
-    length = plain.size(1)
-    assert maps["decoder.layers.1.self_attention"].shape[2:] == (1, length)
-
-
-def test_refuses_to_decode_past_its_room():
-    model, tgt = written()
-    with pytest.raises(ValueError, match="max_len must be at most 12, got 13"):
-        model.start_decoding(SRC, max_len=13)
-    state = model.start_decoding(SRC, max_len=2)
-    for t in range(2):
-        model.decode_next(tgt[:, t], state)
-    with pytest.raises(ValueError, match="the cache has room for 2 positions, got 3"):
-        model.decode_next(tgt[:, 2], state)
-
-
 @pytest.mark.usefixtures("unchecked")
 def test_a_first_token_of_its_own_for_each_sentence():
     model, _ = written()
@@ -302,11 +247,6 @@ def test_a_first_token_of_its_own_for_each_sentence():
             assert_close(log_p[b], its_log_p[0], rtol=0, atol=1e-5)
         _, others = beam_search(model, SRC, **{**ends, "bos_id": 5})
         assert (others != log_p).tolist() == [False, True, False]
-    for search in (greedy_decode, beam_search):
-        with pytest.raises(ValueError, match=r"bos_id must be .* shape \(3,\) .* got \(2,\)"):
-            search(model, SRC, **{**ENDS, "bos_id": first[:2]})
-        with pytest.raises(ValueError, match="bos_id must hold ids from 0 to 24, got 29"):
-            search(model, SRC, **{**ENDS, "bos_id": first + 20})
 
 
 def test_log_probabilities_of_a_half_precision_model_are_of_its_logits_in_float32():

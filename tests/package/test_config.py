@@ -28,11 +28,6 @@ def test_presets():
     }
 
 
-def test_presets_can_be_changed():
-    tiny = TransformerConfig.tiny(10, 10, d_model=32, norm="pre")
-    assert (tiny.d_model, tiny.norm, tiny.n_encoder_layers) == (32, "pre", 2)
-
-
 def test_tables_are_shared_where_they_can_be():
     assert TransformerConfig(10, 10).share_embeddings is True
     assert TransformerConfig(10, 11).share_embeddings is False
@@ -66,7 +61,6 @@ def test_is_frozen_and_replace_validates():
         ({"src_vocab_size": 0}, "src_vocab_size must be positive, got 0"),
         ({"tgt_vocab_size": -1}, "tgt_vocab_size must be positive, got -1"),
         ({"d_model": 0}, "d_model must be positive, got 0"),
-        ({"n_heads": 0}, "n_heads must be positive, got 0"),
         ({"n_encoder_layers": 0}, "n_encoder_layers must be positive, got 0"),
         ({"n_decoder_layers": -3}, "n_decoder_layers must be positive, got -3"),
         ({"d_ff": 0}, "d_ff must be positive, got 0"),
@@ -78,16 +72,10 @@ def test_is_frozen_and_replace_validates():
             "d_k must be even, to be turned in pairs, got 3",
         ),
         ({"dropout": 1.0}, "dropout must be at least 0 and below 1, got 1.0"),
-        ({"dropout": -0.1}, "dropout must be at least 0 and below 1, got -0.1"),
-        ({"dropout": float("nan")}, "dropout must be at least 0 and below 1, got nan"),
         ({"norm": "none"}, r"norm must be one of \('post', 'pre'\), got 'none'"),
         ({"position": "no such"}, "position must be one of .*'rotary', 'none'.*, got 'no such'"),
         ({"pad_id": 10}, "pad_id must be an id of both vocabularies, got 10"),
-        ({"pad_id": 10, "src_vocab_size": 11}, "pad_id must be an id of both .*, got 10"),
-        ({"pad_id": 10, "tgt_vocab_size": 11}, "pad_id must be an id of both .*, got 10"),
-        ({"pad_id": -1}, "pad_id must be an id of both vocabularies, got -1"),
         ({"n_key_heads": 3}, "n_heads must be a multiple of n_key_heads, got 8 and 3"),
-        ({"n_key_heads": 0}, "n_key_heads must be positive, got 0"),
         ({"norm_kind": "batch"}, r"norm_kind must be one of \('layer', 'rms'\), got 'batch'"),
         ({"norm_eps": 0.0}, "norm_eps must be positive and finite, got 0.0"),
         ({"feed_forward": "selu"}, "feed_forward must be one of .* got 'selu'"),
@@ -108,7 +96,7 @@ def test_refuses(values, message):
         ({"pad_id": 0.5}, "pad_id must be an integer, got 0.5"),
         ({"pad_id": True}, "pad_id must be an integer, got True"),
         ({"bias": 1}, "bias must be a bool, got 1"),
-        ({"n_heads": True}, "n_heads must be an integer, got True"),
+        ({"d_model": 64.0}, r"d_model must be an integer, got 64\.0"),
         ({"dropout": "0.1"}, "dropout must be a number, got '0.1'"),
         ({"share_embeddings": "no"}, "share_embeddings must be a bool, got 'no'"),
     ],
@@ -116,9 +104,3 @@ def test_refuses(values, message):
 def test_refuses_types(values, message):
     with pytest.raises(TypeError, match=message):
         TransformerConfig(10, 10, **values)
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_refuses_a_size_that_is_no_integer():
-    with pytest.raises(TypeError, match=r"d_model must be an integer, got 64\.0"):
-        TransformerConfig(10, 10, d_model=64.0)

@@ -25,7 +25,6 @@ from transformer.fused import fused_attention
 from transformer.masks import causal_mask, padding_mask
 from transformer.model import Transformer
 from transformer.multihead import record_attention
-from transformer.positional import RotaryPositions
 from transformer.recurrent import AttentionSeq2Seq, Seq2Seq
 from transformer.runtime import Timer, default_device, seed_everything
 from transformer.training import evaluate_loss, fit, smoothed_cross_entropy, warmup_schedule
@@ -187,63 +186,6 @@ def test_devices_do_not_mix(mix):
 def test_what_lies_on_the_gpu_is_not_numpys():
     with pytest.raises(TypeError, match="cpu"):
         torch.ones(2, device=GPU).numpy()
-
-
-class Unregistered(RotaryPositions):
-    """Its tables are plain attributes, so that no move of the model takes them along."""
-
-    def __init__(self, max_len, d_k):
-        super().__init__(max_len, d_k)
-        cos, sin = self._buffers.pop("cos"), self._buffers.pop("sin")
-        self.cos, self.sin = cos, sin
-
-
-def table(attention):
-    attention.positions.cos = attention.positions.cos.cpu()
-
-
-def bias(attention):
-    attention.positions.bias = lambda T, S: torch.zeros(4, T, S)
-
-
-def parameter(attention):
-    attention.W_q.weight = nn.Parameter(attention.W_q.weight.cpu())
-
-
-def plain_attribute(attention):
-    attention.positions = Unregistered(12, 4)
-
-
-@pytest.mark.parametrize("leave", [table, bias, parameter, plain_attribute])
-@pytest.mark.usefixtures("unchecked")
-def test_what_a_careless_edit_leaves_on_the_cpu_is_found(leave):
-    model = Transformer(config(position="rotary")).to(GPU)
-    leave(model.decoder.layers[0].self_attention)
-    with pytest.raises(RuntimeError, match="device"):
-        model(SRC.to(GPU), TGT.to(GPU))
-    state = model.start_decoding(SRC.to(GPU), max_len=3)
-    with pytest.raises(RuntimeError, match="device"):
-        model.decode_next(SRC[:, 0].to(GPU), state)
-
-
-@pytest.mark.usefixtures("unchecked")
-def test_a_mask_or_a_prompt_on_the_cpu_is_found(monkeypatch):
-    model, src, tgt = Transformer(config()).to(GPU), SRC.to(GPU), TGT.to(GPU)
-    memory = model.encode(src)
-    with pytest.raises(RuntimeError, match="device"):
-        model.decode(tgt, memory._replace(mask=memory.mask.cpu()))
-    with pytest.raises(RuntimeError, match="device"):
-        model(SRC, tgt)
-    tgt[:, 0] = 0  # padding in front, of which a causal kernel knows nothing
-    with monkeypatch.context() as patch:
-        patch.setattr("transformer.masks.causal_mask", lambda T, device: causal_mask(T))
-        with pytest.raises(RuntimeError, match="device"):
-            model(src, tgt)
-    language_model, prompt = DecoderOnly(CONFIGS["modern"]).to(GPU), prompts().to(GPU)
-    state = language_model.start_decoding(prompt, max_len=3)
-    state.words = state.words.cpu()
-    with pytest.raises(RuntimeError, match="device"):
-        language_model.decode_next(prompt[:, 0], state)
 
 
 def on_gpu(dtype, T=33, S=65, seed=0):

@@ -353,37 +353,3 @@ def test_ctranslate2_writes_what_we_write(hf, run, tmp_path, beams, ctranslate2)
     assert main(["export", str(folder), "--to", "marian", str(tmp_path / "other")]) == 0
     with pytest.raises(ValueError, match=r"[Vv]ocabulary"):
         converter(str(tmp_path / "other")).convert(str(tmp_path / "not"))
-
-
-@pytest.mark.filterwarnings("ignore")  # of the exporter
-def test_onnx_runtime_computes_our_logits(hf, byte_pairs, tmp_path):
-    reason = "pip install onnx onnxruntime onnxscript"
-    runtime = pytest.importorskip("onnxruntime", reason=f"onnxruntime is not installed: {reason}")
-    pytest.importorskip("onnxscript", reason=f"onnxscript is not installed: {reason}")
-    model = random_model(byte_pairs, byte_pairs)
-    theirs, *_ = exported(hf, tmp_path / "new", model, byte_pairs, byte_pairs)
-
-    class Logits(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.model = theirs
-
-        def forward(self, src, mask, tgt):
-            return self.model(src, mask, decoder_input_ids=tgt, use_cache=False).logits
-
-    B, S, T = (torch.export.Dim(name) for name in ("batch", "source", "target"))
-    src, tgt = (
-        torch.tensor([[5, 6, 7, 2, 0], [9, 8, 7, 6, 2]]),
-        torch.tensor([[1, 4, 5], [1, 6, 7]]),
-    )
-    shapes = ({0: B, 1: S}, {0: B, 1: S}, {0: B, 1: T})
-    inputs = (src, (src != 0).long(), tgt)
-    program = torch.onnx.export(Logits().eval(), inputs, dynamo=True, dynamic_shapes=shapes)
-    program.save(tmp_path / "model.onnx")
-    session = runtime.InferenceSession(tmp_path / "model.onnx")
-    src = torch.tensor([[5, 6, 7, 22, 9, 7, 2], [9, 8, 2, 0, 0, 0, 0], [9, 2, 0, 0, 0, 0, 0]])
-    tgt = torch.randint(3, len(byte_pairs), (3, 11), generator=torch.Generator().manual_seed(0))
-    values = (src, (src != 0).long(), tgt)
-    names = [given.name for given in session.get_inputs()]
-    [logits] = session.run(None, {n: x.numpy() for n, x in zip(names, values, strict=True)})
-    assert_close(torch.from_numpy(logits), model(src, tgt), atol=2e-5, rtol=0)

@@ -16,12 +16,10 @@ from transformer.layers import (
     FeedForward,
     GatedFeedForward,
     LayerNorm,
-    Residual,
     RMSNorm,
 )
 from transformer.multihead import MultiHeadAttention
 from transformer.positional import RotaryPositions
-from transformer.training import evaluate_loss, fit, warmup_schedule
 from transformer.training.protocol import Trainable, TrainingBatch
 
 WINDOW, FULL = "sliding_attention", "full_attention"
@@ -86,18 +84,11 @@ ACTIVATIONS_BY_HAND = {"relu": lambda z: z.clamp(min=0), "gelu": phi, "gelu_tanh
 @pytest.mark.parametrize(
     ("make", "error"),
     [
-        (lambda: MultiHeadAttention(12, 6, n_key_heads=4), "of n_key_heads, got 6 and 4"),
         (lambda: MultiHeadAttention(12, 6, d_k=0), "d_k must be positive, got 0"),
-        (lambda: MultiHeadAttention(12, 6, n_key_heads=0), "n_key_heads must be positive, got 0"),
-        (
-            lambda: Residual(12, kind="batch"),
-            r"kind must be one of \('layer', 'rms'\), got 'batch'",
-        ),
         (lambda: RotaryPositions(4, 4, theta=0.0), "theta must be positive and finite, got 0.0"),
         (lambda: RMSNorm(0), "d_model must be positive, got 0"),
         (lambda: RMSNorm(4)(torch.ones(2, 3)), r"x must have shape \(..., 4\), got \(2, 3\)"),
         (lambda: GatedFeedForward(4, 8)(torch.ones(3)), r"x must have shape \(..., 4\)"),
-        (lambda: FeedForward(4, 8)(torch.ones(3)), r"x must have shape \(..., 4\)"),
     ],
 )
 @pytest.mark.usefixtures("unchecked")
@@ -165,28 +156,16 @@ def test_a_configuration_in_other_sizes():
 @pytest.mark.parametrize(
     ("changes", "error"),
     [
-        ({"d_model": 13}, "d_model must be a multiple of n_heads, got 13 and 6"),
-        ({"n_key_heads": 4}, "n_heads must be a multiple of n_key_heads, got 6 and 4"),
         ({"n_layers": 0}, "n_layers must be positive, got 0"),
-        ({"norm_kind": "batch"}, r"norm_kind must be one of \('layer', 'rms'\), got 'batch'"),
-        ({"norm": "sandwich"}, r"norm must be one of \('post', 'pre'\), got 'sandwich'"),
-        ({"feed_forward": "silu"}, "feed_forward must be one of .* got 'silu'"),
-        ({"position": "no such"}, "position must be one of .* got 'no such'"),
-        ({"position": "rotary", "d_model": 18}, "d_k must be even, to be turned in pairs, got 3"),
-        ({"norm_eps": 0.0}, r"norm_eps must be positive and finite, got 0\.0"),
-        ({"rope_theta": -1.0}, r"rope_theta must be positive and finite, got -1\.0"),
-        ({"dropout": 1.0}, r"dropout must be at least 0 and below 1, got 1\.0"),
         ({"pad_id": 23}, "pad_id must be an id of both vocabularies, got 23"),
         ({"n_token_types": -1}, "n_token_types must be 0 or more, got -1"),
         ({"window": 0}, "window must be positive, got 0"),
-        ({"window": -3}, "window must be positive, got -3"),
         ({"window": 3, "layer_types": (FULL,)}, "layer_types must have .* n_layers = 2, got 1"),
         ({"window": 3, "layer_types": ()}, "layer_types must have .* n_layers = 2, got 0"),
         ({"layer_types": (FULL, "full")}, "layer_types must be one of .*, got 'full'"),
         ({"layer_types": (FULL, WINDOW)}, "window must be a number .*, got None"),
         ({"local_rope_theta": 0.0}, r"local_rope_theta must be positive and finite, got 0\.0"),
         ({"head_dim": 0}, "head_dim must be positive, got 0"),
-        ({"head_dim": 10**11}, "must have at most 1,000,000,000,000 parameters, got"),
         ({"head_dim": 3, "position": "rotary"}, "d_k must be even, to be turned in pairs, got 3"),
         ({"sandwich_norm": True, "norm": "post"}, "norm must be 'pre' with a .*, got 'post'"),
     ],
@@ -414,24 +393,3 @@ def test_a_batch_of_masked_words_is_one_to_train_with():
     assert inputs is batch.tokens
     assert batch.to("meta").labels.device.type == "meta"
     assert isinstance(encoder(), Trainable)
-
-
-def palindromes(i):
-    """Five words and the same backwards, with some of them masked."""
-    g = torch.Generator().manual_seed(i)
-    half = torch.randint(4, 22, (32, 5), generator=g)
-    tokens = torch.cat([half, half.flip(1)], dim=1)
-    return mask_words(tokens, vocab_size=23, mask_id=22, generator=g)
-
-
-def test_learns_to_say_masked_words():
-    torch.manual_seed(0)
-    sizes = {"d_model": 24, "n_heads": 2, "n_layers": 2, "d_ff": 48, "max_len": 10}
-    model = EncoderOnly(FamilyConfig.bert(23, **sizes, norm="pre", dropout=0.0))
-    test = [palindromes(10_000 + i) for i in range(20)]
-    options = {"schedule": warmup_schedule(1e-2, warmup=30), "progress": False, "device": "cpu"}
-    before = evaluate_loss(model, test)
-    fit(model, palindromes, n_steps=150, smoothing=0.0, **options)
-    # a word alone is one of 18; its mirror image tells it, unless that is hidden as well
-    assert before > 2.5
-    assert evaluate_loss(model, test) < 0.8

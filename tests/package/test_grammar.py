@@ -47,58 +47,14 @@ FIRST = [
     "my girl is behind the chair",
     "he is behind the chairs",
 ]
-FEMININE = [
-    "femme",
-    "fille",
-    "reine",
-    "actrice",
-    "vache",
-    "souris",
-    "pomme",
-    "orange",
-    "lettre",
-    "clé",
-    "fleur",
-    "montre",
-    "image",
-    "table",
-    "voiture",
-    "chaise",
-    "cuisine",
-    "maison",
-    "salle",
-    "école",
-    "église",
-    "gare",
-    "piscine",
-]
-MASCULINE = [
-    "homme",
-    "garçon",
-    "enfant",
-    "ami",
-    "frère",
-    "médecin",
-    "étudiant",
-    "héros",
-    "chien",
-    "chat",
-    "oiseau",
-    "cheval",
-    "hibou",
-    "œuf",
-    "gâteau",
-    "livre",
-    "journal",
-    "couteau",
-    "chapeau",
-    "ordinateur",
-    "arbre",
-    "jardin",
-    "hôtel",
-    "hôpital",
-    "château",
-]
+# feminine; masculine
+GENDERS = """
+femme fille reine actrice vache souris pomme orange lettre clé fleur montre image table voiture
+chaise cuisine maison salle école église gare piscine;
+homme garçon enfant ami frère médecin étudiant héros chien chat oiseau cheval hibou œuf gâteau
+livre journal couteau chapeau ordinateur arbre jardin hôtel hôpital château
+"""
+FEMININE, MASCULINE = (nouns.split() for nouns in GENDERS.split(";"))
 IN_X = {"oiseau", "gâteau", "couteau", "chapeau", "château", "hibou"}
 PLURAL = {
     **{noun: noun + "s" for noun in FEMININE + MASCULINE},
@@ -119,36 +75,16 @@ froid froide froids froides; chaud chaude chauds chaudes; cher chère chers chè
 ADJECTIVE_FORMS = [forms.split() for forms in FORMS.replace("\n", " ").split(";")]
 ADJECTIVE_WORDS = {form for forms in ADJECTIVE_FORMS for form in forms}
 BEFORE = {form for forms in ADJECTIVE_FORMS[:7] for form in forms}
+# masculine; feminine; plural
+ARTICLES = """
+le l' un ce cet mon son notre leur chaque du au;
+la l' une cette ma mon sa son notre leur chaque;
+les des ces mes ses nos leurs deux de d' aux
+"""
 DETERMINERS = {
-    (False, False): [
-        "le",
-        "l'",
-        "un",
-        "ce",
-        "cet",
-        "mon",
-        "son",
-        "notre",
-        "leur",
-        "chaque",
-        "du",
-        "au",
-    ],
-    (True, False): [
-        "la",
-        "l'",
-        "une",
-        "cette",
-        "ma",
-        "mon",
-        "sa",
-        "son",
-        "notre",
-        "leur",
-        "chaque",
-    ],
-    (False, True): ["les", "des", "ces", "mes", "ses", "nos", "leurs", "deux", "de", "d'", "aux"],
-    (True, True): ["les", "des", "ces", "mes", "ses", "nos", "leurs", "deux", "de", "d'", "aux"],
+    (feminine, plural): ARTICLES.split(";")[2 if plural else feminine].split()
+    for feminine in (False, True)
+    for plural in (False, True)
 }
 SINGULAR = ("le", "la", "l'", "un", "une", "ce", "cette", "mon", "ma", "son", "sa")
 SINGULAR += ("notre", "leur", "chaque")

@@ -76,7 +76,7 @@ def test_what_is_noted_of_ids_is_true_of_them(pad_id):
     rows = list(itertools.product(range(3), repeat=3))
     for batch in itertools.product(rows, repeat=2):  # every two sentences of three ids
         tokens = torch.tensor(batch)
-        mask = checked_padding_mask(tokens, pad_id, 3, name="src")
+        mask = checked_padding_mask(tokens, pad_id, 3, 9, name="src")
         assert torch.equal(mask, padding_mask(tokens, pad_id))
         words, together = mask[:, 0, 0], decoder_mask(mask).expand(2, 1, 3, 3)[:, 0]
         on_the_right = bool((words.sort(descending=True).values == words).all())
@@ -95,7 +95,7 @@ def test_in_a_window_the_last_positions_are_seen(window):
     rows = torch.tensor([[5, 6, 7, 8], [0, 0, 5, 6], [5, 6, 0, 0], [0, 5, 0, 6]])
     near = torch.tensor([[t - window < s <= t for s in range(4)] for t in range(4)])
     for tokens in (rows, rows[:1], rows[2:3], rows[1:2]):
-        words = checked_padding_mask(tokens, 0, 9, name="src")
+        words = checked_padding_mask(tokens, 0, 9, 9, name="src")
         mask = decoder_mask(words, window)
         for made in (mask, decoder_mask(words.clone(), window)):
             made = made.expand(len(tokens), 1, 4, 4)[:, 0]
@@ -107,7 +107,7 @@ def test_in_a_window_the_last_positions_are_seen(window):
 
 
 def test_a_batch_without_padding_needs_no_mask():
-    assert note_of(checked_padding_mask(torch.tensor([[3, 4]]), 0, 9, name="src")) == "full"
+    assert note_of(checked_padding_mask(torch.tensor([[3, 4]]), 0, 9, 9, name="src")) == "full"
 
 
 def test_what_is_made_of_a_mask_has_no_note():

@@ -112,11 +112,6 @@ def test_bleu_warns_of_text_that_it_takes_for_one_word(text, warned, caplog):
     assert not caplog.messages
 
 
-def test_bleu_takes_no_unnamed_arguments():
-    with pytest.raises(TypeError, match="positional argument"):
-        bleu(["a"], ["a"])
-
-
 def test_chrf_by_hand():
     # 4 letters on either side, without the space: 3 of 4 letters, 2 of 3 pairs, 1 of 2 triples,
     # 0 of 1 four; there are no longer ones, so precision and recall are means of these four.
@@ -136,13 +131,6 @@ def test_chrf_says_how_it_was_computed():
     lower = chrf(hypotheses=["A b"], references=["a b"], lowercase=True)
     assert lower.score == pytest.approx(100)
     assert "case:lc" in lower.signature
-
-
-def test_chrf_refuses_what_bleu_refuses():
-    with pytest.raises(TypeError, match="positional argument"):
-        chrf(["a"], ["a"])
-    with pytest.raises(ValueError, match="hypotheses must be as many as references, got 1 and 2"):
-        chrf(hypotheses=["a"], references=["a", "b"])
 
 
 SRC = tensor([[5, 6, 7, 2], [8, 9, 2, 0]])
@@ -227,15 +215,11 @@ BAD = [
         "hypotheses must be as many as references, got 1 and 2",
     ),
     (
-        lambda: exact_match(torch.zeros(2, 3).long(), torch.zeros(3, 3).long()),
-        "hypotheses must be as many as references, got 2 and 3",
-    ),
-    (
         lambda: bleu(hypotheses=[], references=[]),
         "hypotheses must hold at least one sentence, got none",
     ),
     (
-        lambda: bleu(hypotheses=["a"], references=["a", "b"]),
+        lambda: chrf(hypotheses=["a"], references=["a", "b"]),
         "hypotheses must be as many as references, got 1 and 2",
     ),
     (
@@ -259,8 +243,6 @@ BAD = [
     (bad_weights(1, 4, 4), r"weights must have shape \(2, 4, 4\) .* got \(1, 4, 4\)"),
     (bad_weights(2, 4, 4, tgt=TGT[:1]), r"fit src \(2, 4\) and tgt \(1, 5\)"),
     (bad_weights(2, 4, 4, value=math.nan), "weights must be finite, got inf or NaN"),
-    (bad_weights(2, 4, 4, value=math.inf), "weights must be finite, got inf or NaN"),
-    (bad_weights(2, 4, 4, value=-math.inf), "weights must be finite, got inf or NaN"),
     (bad_gold({(0, 0)}), "gold must be as many as weights, got 1 and 2"),
     (bad_gold(set(), set()), "gold must hold at least one link, got none"),
     (

@@ -20,7 +20,6 @@ from tests.package.oracles import (
 from tools.chapters import ROOT
 from transformer.cache import Memory
 from transformer.config import TransformerConfig
-from transformer.decoding import beam_search
 from transformer.embedding import Embedding
 from transformer.layers import Dropout, LayerNorm, RMSNorm
 from transformer.masks import causal_mask, padding_mask
@@ -279,6 +278,7 @@ def test_parameters_by_hand():
     assert count(TransformerConfig.base(v, v)) == layers + v * d == 63_082_496
     assert count(TransformerConfig.base(v, v, share_embeddings=False)) == layers + 3 * v * d
     assert count(TransformerConfig.base(v, v, norm="pre")) == layers + v * d + 2 * norm
+    assert count(TransformerConfig.big(v, v)) == 214_245_376  # the paper rounds: 213
 
 
 # Vaswani et al. (2017), Table 3, rows of (C): parameters in millions, 65 for the base model.
@@ -296,13 +296,6 @@ def test_parameters_differ_from_the_base_model_as_in_the_papers_table(row):
     millions, changes = TABLE_3[row]
     base, changed = (count(TransformerConfig.base(37_000, 37_000, **c)) for c in ({}, changes))
     assert abs((changed - base) / 1e6 - (millions - 65)) < 1
-
-
-@pytest.mark.parametrize(("preset", "millions"), [("base", 65), ("big", 213)])
-def test_parameters_of_the_papers_models_within_three_percent(preset, millions):
-    # 63.1 and 214.3; the paper's vocabulary is "about 37,000", and it rounds
-    made = count(getattr(TransformerConfig, preset)(37_000, 37_000)) / 1e6
-    assert made == pytest.approx(millions, rel=0.03)
 
 
 @POSITIONS
@@ -325,22 +318,6 @@ def test_no_nan_for_empty_sources_single_tokens_and_full_padding(norm, position)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@NORMS
-def test_no_nan_in_half_precision_with_scores_of_60_000(norm, dtype):
-    model = Transformer(config(norm=norm)).to(dtype)
-    x = vectors(S).detach().to(dtype)
-    extreme = torch.where(x > 0, 6e4 / D, -6e4 / D).to(dtype)
-    layer = model.encoder.layers[0]
-    with torch.no_grad():
-        for linear in (layer.self_attention.W_q, layer.self_attention.W_k):
-            nn.init.eye_(linear.weight)
-        layer.self_attention.W_k.weight.div_(extreme.abs().max()).mul_(D**0.5)
-        out = layer.self_attention(extreme, extreme, extreme, padding_mask(SRC))
-    assert out.isfinite().all()
-    assert model(SRC, TGT).isfinite().all()
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
 @POSITIONS
 def test_a_model_made_where_half_precision_is_the_default_type(position, dtype):
     torch.set_default_dtype(dtype)
@@ -352,11 +329,6 @@ def test_a_model_made_where_half_precision_is_the_default_type(position, dtype):
     assert logits.dtype == dtype
     state = model.start_decoding(SRC, max_len=2)
     assert_close(model.decode_next(TGT[:, 0], state), logits[:, 0], rtol=0, atol=0.1)
-    torch.set_default_dtype(dtype)
-    try:
-        beam_search(model, SRC, bos_id=1, eos_id=2, max_len=4)
-    finally:
-        torch.set_default_dtype(torch.float32)
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # PyTorch's kernel has no batches
@@ -455,22 +427,22 @@ def test_maps_of_every_attention_module():
 
 
 def bad_tokens():
-    good, m = torch.ones(2, 4, dtype=torch.long), "must hold ids from 0 to"
+    good, long = torch.ones(2, 4, dtype=torch.long), torch.ones(2, 13, dtype=torch.long)
+    m = "must hold ids from 0 to"
     yield good + 19, good, f"src {m} 19, got 20"
     yield good, good + 24, f"tgt {m} 24, got 25"
     yield -good, good, f"src {m} 19, got -1"
     yield good.float(), good, r"src must hold integer ids, got torch\.float32"
-    yield good.repeat(1, 4), good, "src must be no longer than max_len = 12, got 16 tokens"
-    yield good, good.repeat(1, 4), "tgt must be no longer than max_len = 12, got 16 tokens"
+    yield long, good, "src must be no longer than max_len = 12, got 13 tokens"
+    yield good, long, "tgt must be no longer than max_len = 12, got 13 tokens"
     yield good, good[:1], r"memory must have shape \(1, S, 16\), got \(2, 4, 16\)"
 
 
 @pytest.mark.parametrize(("src", "tgt", "message"), list(bad_tokens()))
-@pytest.mark.parametrize("position", ["sinusoidal", "rotary", "none"])
 @pytest.mark.usefixtures("unchecked")
-def test_refuses_tokens(position, src, tgt, message):
+def test_refuses_tokens(src, tgt, message):
     with pytest.raises(ValueError, match=message):
-        Transformer(config(position=position))(src, tgt)
+        Transformer(config())(src, tgt)
 
 
 @pytest.mark.usefixtures("unchecked")

@@ -7,7 +7,7 @@ from contextlib import suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Event, Thread
+from threading import Thread
 
 import pytest
 
@@ -45,8 +45,7 @@ class Server(ThreadingHTTPServer):
 
     def __init__(self):
         super().__init__(("127.0.0.1", 0), Handler)
-        self.files, self.asked, self.promised, self.speaks = dict(TEXTS), Counter(), {}, Event()
-        self.speaks.set()
+        self.files, self.asked, self.promised = dict(TEXTS), Counter(), {}
         self.address = f"http://127.0.0.1:{self.server_port}/data"
 
 
@@ -56,7 +55,6 @@ class Handler(BaseHTTPRequestHandler):
         self.server.asked[name] += 1
         if name not in self.server.files:
             return self.send_error(404)
-        self.server.speaks.wait()
         data = self.server.files[name]
         with suppress(ConnectionError):  # whoever asked has heard enough
             self.send_response(200)
@@ -75,7 +73,6 @@ def server():
         thread = Thread(target=server.serve_forever, args=(0.01,))
         thread.start()
         yield server
-        server.speaks.set()
         server.shutdown()
         thread.join()
 
@@ -111,9 +108,8 @@ def test_only_what_is_missing_or_wrong_is_fetched_and_it_is_kept(fetch, server, 
     assert server.asked == Counter([FIRST, "val.en.gz"])
 
 
-@pytest.mark.parametrize("sent", [0, len(TEXTS["val.de.gz"]) - 1])
-def test_a_connection_that_is_cut_leaves_no_half_file(fetch, server, tmp_path, sent):
-    server.files["val.de.gz"] = TEXTS["val.de.gz"][:sent]
+def test_a_connection_that_is_cut_leaves_no_half_file(fetch, server, tmp_path):
+    server.files["val.de.gz"] = TEXTS["val.de.gz"][:-1]
     server.promised["val.de.gz"] = len(TEXTS["val.de.gz"])
     with pytest.raises(DataMissing, match=r"val\.de\.gz could not be fetched: .*Incomplete"):
         fetch()
@@ -127,24 +123,14 @@ def test_another_file_is_refused(fetch, server, tmp_path):
     assert cached(tmp_path) == []
 
 
-def test_a_server_that_lacks_a_file_is_silent_or_not_there(fetch, server, tmp_path):
+def test_a_server_that_lacks_a_file_or_is_not_there(fetch, server, tmp_path):
     del server.files[FIRST]
     with pytest.raises(DataMissing, match=r"train\.de\.gz could not be fetched: 404.*MULTI30K"):
         fetch()
-    server.files = TEXTS
-    server.speaks.clear()
-    with pytest.raises(DataMissing, match=r"could not be fetched: .*timed out.*MULTI30K"):
-        fetch(timeout=0.1)
     server.server_close()
     with pytest.raises(DataMissing, match=rf"^Multi30k is missing: {FIRST} could not be fetched: "):
         fetch()
     assert cached(tmp_path) == []
-
-
-def test_a_cache_that_cannot_be_written(fetch, tmp_path):
-    (tmp_path / "cache").write_text("no folder", encoding="utf-8")
-    with pytest.raises(DataMissing, match=r"could not be fetched: \[.*cache"):
-        fetch()
 
 
 def test_no_download_was_asked_for(fetch, server, tmp_path):

@@ -2,6 +2,7 @@
 
 import contextlib
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,14 +18,15 @@ from website.extensions.page_parts import PARTS, SITE, copy_part
 from website.server import serve
 
 SOURCE = SITE / "living"
-FIGURES = {"query": 3, "scaling": 4, "mask": 4, "clocks": 6, "beams": 10, "sampling": 10}
-FIGURES |= {"roofline": 13, "depth": 7, "heads": 5, "rates": 9, "serving": 17}
-SHARES = range(0, 101, 5)  # what the sliders of chapter 5's figure can be set to
-ONE_OR_TWO = [{"two": False, "a": a, "b": a} for a in SHARES]
-ONE_OR_TWO += [{"two": True, "a": a, "b": b} for a in SHARES for b in SHARES]
+FIGURES = {  # the number of its chapter, where a figure has its place
+    name: int(path.name[:2])
+    for path in sorted(notebooks.CHAPTERS.glob("[0-9]*.ipynb"))
+    for name in re.findall(r'data-figure=\\"(\w+)', path.read_text(encoding="utf-8"))
+}
 PAGE = """<!DOCTYPE html><html lang="en" data-theme="{scheme}"><head><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>A figure</title>
-<link rel="icon" href="data:,"><link rel="stylesheet" href="living/living.css"></head>
+<link rel="icon" href="data:,"><link rel="stylesheet" href="parts.css">
+<link rel="stylesheet" href="living/living.css"></head>
 <body style="margin: 8px"><div class="book-living" data-figure="{name}"><p>Without scripts</p></div>
 <script type="module" src="living/figures.js"></script></body></html>"""
 

@@ -5,12 +5,10 @@ import re
 import lxml.html
 import nbformat
 import pytest
-import yaml
 
 from tools.chapters import CHAPTERS
 from transformer_book.claims import claims_of
-from website import ROOT, SITE
-from website.server import serve
+from website import SITE
 
 if not (SITE / "index.html").is_file():
     pytest.skip("there is no built site in _build/html: make book", allow_module_level=True)
@@ -45,17 +43,10 @@ def test_code_and_claims_of_a_chapter_are_on_its_page(path):
     assert {each.getnext().find("summary").text for each in drawn} == {"code"}
 
 
-@pytest.fixture(scope="module")
-def base():
-    server, base = serve(SITE)
-    yield base
-    server.shutdown()
-    server.server_close()
-
-
 @pytest.fixture
-def opened(browser, base):
+def opened(browser, served):
     """Opens a page of the book; the test fails on an error of its scripts."""
+    base = served(SITE)
     contexts, wrong = [], []
 
     def open_(address, width=1280, **options):
@@ -71,29 +62,19 @@ def opened(browser, base):
     assert wrong == []
 
 
-@pytest.mark.parametrize("page", ["intro.html", SCALING])
-def test_author_and_edition_are_those_of_the_config(page):
-    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    named = config["author"], config["sphinx"]["config"]["release"]
-    html = lxml.html.parse(str(SITE / page))
-    byline = ["book-byline"] if page == "intro.html" else []
-    for place in ("bd-footer-content", *byline):
-        [element] = html.xpath(f"//*[contains(concat(@class, ' '), '{place} ')]")
-        assert all(each in words(element.text_content()) for each in named)
-
-
 def test_no_page_leads_to_a_placeholder():
     pages = SITE.rglob("*.html")
     assert [page.name for page in pages if "your_name" in page.read_text(encoding="utf-8")] == []
 
 
-def test_a_fold_opens_and_has_its_code(opened):
-    page = opened(SCALING)
-    fold = page.locator("details.hide").filter(has=page.locator("summary", has_text="Set-up"))
-    fold.first.locator("summary").click()
-    fold.first.locator("pre", has_text="import").first.wait_for()
-    copy = fold.first.get_by_role("button", name=re.compile("Copy", re.I))
-    copy.first.wait_for(state="attached")
+def test_a_page_is_described_by_its_question_up_to_a_whole_word():
+    page = lxml.html.parse(str(SITE / SCALING))
+    [asked] = page.xpath("//p[contains(@class, 'book-question')]")
+    for name in ("@name='description'", "@property='og:description'"):
+        [said] = page.xpath(f"//meta[{name}]/@content")
+        assert said.endswith("…")
+        assert 120 < len(said) <= 160
+        assert said[:60] in words(asked.text_content())
 
 
 def test_a_link_to_a_claim_in_a_fold_opens_the_fold(opened):
@@ -103,12 +84,6 @@ def test_a_link_to_a_claim_in_a_fold_opens_the_fold(opened):
     page.locator("details", has=link).locator("summary").click()
     link.click()
     page.locator(f"[id='{place}']").wait_for()  # it is seen
-
-
-def test_without_scripts_the_code_of_a_fold_can_still_be_read(opened):
-    page = opened(SCALING, java_script_enabled=False)
-    page.locator("details.hide summary", has_text="Set-up").first.click()
-    page.locator("details[open] pre", has_text="import").first.wait_for()
 
 
 def brightness(page):
@@ -158,31 +133,6 @@ def test_a_link_to_a_figure_leads_to_its_picture(opened, width):
         return top >= head.bottom && bottom <= innerHeight; }""")
 
 
-@pytest.mark.parametrize("width", [1280, 390])
-def test_a_name_in_a_table_is_not_broken(opened, width):
-    page = opened("appendix/notation.html", width)
-    lines = page.locator("td code").evaluate_all("""all => all.map((code) => [code.textContent,
-        new Set([...code.getClientRects()].map(({ top }) => Math.round(top))).size])""")
-    assert len(lines) > 10
-    assert [name for name, n in lines if n > 1 and " " not in name] == []
-
-
-def test_the_contents_mark_what_is_read(opened):
-    page = opened(SCALING, 1440)
-    for name in ("4.3", "4.2"):
-        page.evaluate("id => document.getElementById(id).scrollIntoView()", f"sec-{name}")
-        page.locator("nav a[aria-current=true]").filter(has_text=name).wait_for()
-
-
-def test_a_menu_opens_and_shuts(opened):
-    page = opened(SCALING)
-    menu = page.locator(".dropdown-download-buttons")
-    menu.get_by_role("button").first.press("Enter")
-    menu.get_by_text(".ipynb").wait_for(state="visible")
-    page.keyboard.press("Escape")
-    menu.get_by_text(".ipynb").wait_for(state="hidden")
-
-
 def test_a_search_begins_on_any_page_and_marks_what_it_found(opened):
     page = opened(SCALING)
     with page.expect_request("**/search_records.js"):  # before they are asked for anything
@@ -193,22 +143,13 @@ def test_a_search_begins_on_any_page_and_marks_what_it_found(opened):
     page.locator(".highlighted").first.wait_for(state="attached")
 
 
-def test_the_search_page_fetches_its_words_once(opened, base):
-    page = opened("404.html")
-    asked = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(f"{base}search.html?q=mask")
-    page.locator("#search-hits a").first.wait_for()
-    assert sum(url.endswith("/search_records.js") for url in asked) == 1
-
-
-def test_a_part_that_does_not_come_says_so(opened, base):
-    page = opened("404.html")
-    page.context.route("**/view.js", lambda route: route.abort())
-    page = page.context.new_page()
-    page.goto(base + WITH_TRANSLATOR)
+def test_a_part_that_does_not_come_says_so(browser, served):
+    page = browser.new_page()
+    page.route("**/view.js", lambda route: route.abort())
+    page.goto(served(SITE) + WITH_TRANSLATOR)
     page.locator(".book-translator").first.scroll_into_view_if_needed()
     page.get_by_text("could not be fetched; load the page again to try anew.").first.wait_for()
+    page.close()
 
 
 def test_a_page_that_is_opened_as_a_file_says_why_nothing_runs(browser):
@@ -217,15 +158,3 @@ def test_a_page_that_is_opened_as_a_file_says_why_nothing_runs(browser):
     why = page.locator(".book-translator p", has_text="serve the site with make serve instead.")
     why.first.wait_for()
     page.close()
-
-
-def test_no_module_imports_what_the_site_has_not():
-    modules = list((SITE / "_static").glob("parts*/**/*.js"))
-    assert len(modules) > 20
-    missing = [
-        (module.name, name)
-        for module in modules
-        for name in re.findall(r'from "(\.[^"]+)"', module.read_text(encoding="utf-8"))
-        if not (module.parent / name).is_file()
-    ]
-    assert missing == []

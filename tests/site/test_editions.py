@@ -20,7 +20,7 @@ from website.editions.book import book_pages
 from website.editions.cover import looks
 from website.editions.offer import offer, publish
 from website.editions.pages import Fault, words
-from website.editions.press import opened
+from website.editions.sandbox import opened
 
 LONG_CLAIM = "claim-" + "-".join(f"word{i}" for i in range(30))
 CONFIG = """title: A small book
@@ -108,37 +108,31 @@ def looked():
         looks()
 
 
-@pytest.fixture
-def small(tmp_path):
+def write_book(folder, *faults):
     """Writes the book, with words replaced by others, and gives its folder and its site's."""
-
-    def write(*faults):
-        site, texts = tmp_path / "site", {}
-        texts["intro"] = PAGE.format(title="A small book", text=WORDS)
-        texts["chapters/01_one"] = PAGE.format(title="1. One", text=ONE)
-        two = TWO
-        texts["appendix/two"] = PAGE.format(title="Two", text=two)
-        texts["appendix/ledger"] = PAGE.format(title="Ledger", text=WORDS)
-        texts["chapters/two-more"] = PAGE.format(title="Not in the book", text=WORDS)
-        for before, after in faults:
-            assert any(before in text for text in texts.values()), before
-            texts = {name: text.replace(before, after) for name, text in texts.items()}
-        (site / "_images").mkdir(parents=True)
-        (site / "_images/box.svg").write_text(PICTURE, encoding="utf-8")
-        (site / "_images/broken.png").write_bytes(b"no picture")
-        for name, text in texts.items():
-            path = site / f"{name}.html"
-            path.parent.mkdir(exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        (tmp_path / "_config.yml").write_text(CONFIG, encoding="utf-8")
-        (tmp_path / "_toc.yml").write_text(TOC, encoding="utf-8")
-        return tmp_path, site
-
-    return write
+    site, texts = folder / "site", {}
+    texts["intro"] = PAGE.format(title="A small book", text=WORDS)
+    texts["chapters/01_one"] = PAGE.format(title="1. One", text=ONE)
+    texts["appendix/two"] = PAGE.format(title="Two", text=TWO)
+    texts["appendix/ledger"] = PAGE.format(title="Ledger", text=WORDS)
+    texts["chapters/two-more"] = PAGE.format(title="Not in the book", text=WORDS)
+    for before, after in faults:
+        assert any(before in text for text in texts.values()), before
+        texts = {name: text.replace(before, after) for name, text in texts.items()}
+    (site / "_images").mkdir(parents=True)
+    (site / "_images/box.svg").write_text(PICTURE, encoding="utf-8")
+    (site / "_images/broken.png").write_bytes(b"no picture")
+    for name, text in texts.items():
+        path = site / f"{name}.html"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    (folder / "_config.yml").write_text(CONFIG, encoding="utf-8")
+    (folder / "_toc.yml").write_text(TOC, encoding="utf-8")
+    return folder, site
 
 
-def test_folds_are_opened_emptied_or_moved_and_nothing_waits(small):
-    _, pages, files = book_pages(*small(), pdf.address)
+def test_folds_are_opened_emptied_or_moved_and_nothing_waits(tmp_path):
+    _, pages, files = book_pages(*write_book(tmp_path), pdf.address)
     assert [page.title for page in pages] == [
         *("A small book", "Preface", "Part I · First", "1. One", "Appendix", "Two", "Index")
     ]
@@ -160,8 +154,8 @@ def test_folds_are_opened_emptied_or_moved_and_nothing_waits(small):
     assert list(files) == ["_images/box.svg"]
 
 
-def test_links_lead_into_the_book_or_become_text(small):
-    _, pages, _ = book_pages(*small(), epub.address)
+def test_links_lead_into_the_book_or_become_text(tmp_path):
+    _, pages, _ = book_pages(*write_book(tmp_path), epub.address)
     links = [link.get("href") for link in pages[3].body.iter("a")]
     in_chapter = ["01_one.xhtml#eq-1.1", f"01_one.xhtml#{LONG_CLAIM}"]
     assert links[:4] == ["two.xhtml#term-sum", *in_chapter, "intro.xhtml"]
@@ -170,14 +164,14 @@ def test_links_lead_into_the_book_or_become_text(small):
     assert [a.get("href") for a in pages[2].body.iter("a")] == ["01_one.xhtml"]
 
 
-def test_the_imprint_names_author_edition_and_licence(small):
-    _, pages, _ = book_pages(*small(), epub.address)
+def test_the_imprint_names_author_edition_and_licence(tmp_path):
+    _, pages, _ = book_pages(*write_book(tmp_path), epub.address)
     for said in ("A small book", "Nobody", "First edition, 1999", "Creative Commons"):
         assert said in pages[0].body.text_content()
 
 
-def test_the_index_says_where_a_term_is_and_the_bibliography_who_cites(small):
-    _, pages, _ = book_pages(*small(), epub.address)
+def test_the_index_says_where_a_term_and_a_function_are(tmp_path):
+    _, pages, _ = book_pages(*write_book(tmp_path), epub.address)
     lines = {words(line[0]): line for line in pages[6].body.iter("p")}
     assert {name: [words(a) for a in line[1:]] for name, line in lines.items()} == {
         "mine": ["1.1"],  # and not the solution's
@@ -186,11 +180,10 @@ def test_the_index_says_where_a_term_is_and_the_bibliography_who_cites(small):
     }
     goal = lines["sum"][1].get("href").partition("#")[2]
     assert [element.text for element in pages[3].body.xpath(f"//*[@id='{goal}']")] == ["1.1 Sums"]
-    assert words(pages[5].body.find(".//div[@id='cite-a2020']")) == "A. Author. 2020. Cited: 1"
 
 
-def test_a_reference_gets_its_page_unless_it_is_near(small, browser):
-    book, site = small()
+def test_a_reference_gets_its_page_unless_it_is_near(tmp_path, browser):
+    book, site = write_book(tmp_path)
     config, pages, _ = book_pages(book, site, pdf.address)
     page, _ = opened(browser, pdf.document(config, pages), site)
     place = page.evaluate(
@@ -212,19 +205,17 @@ def test_a_reference_gets_its_page_unless_it_is_near(small, browser):
         ("#eq-1.1", "#eq-1.2", "01_one: links to #eq-1.2, which is not there"),
         ("box.svg", "circle.svg", "01_one: the picture .*circle.svg is not there"),
         ("words to read", "\\frac{1}{2}", "raw TeX"),
-        (ONE, "<p>Few words.</p>", "01_one: is empty, or nearly: 4 words"),
-        ("h1>", "h2>", "intro: has no article with a title"),
     ],
 )
-def test_a_fault_in_a_page_is_named(small, before, after, complaint):
-    book, site = small((before, after))
+def test_a_fault_in_a_page_is_named(tmp_path, before, after, complaint):
+    book, site = write_book(tmp_path, (before, after))
     with pytest.raises(Fault, match=complaint):
         book_pages(book, site, pdf.address)
 
 
-def test_the_pdf_has_contents_bookmarks_and_links_that_lead_there(small, browser, tmp_path):
+def test_the_pdf_has_contents_bookmarks_and_links_that_lead_there(browser, tmp_path):
     target = tmp_path / "out" / "small.pdf"
-    n_pages = pdf.make(browser, *small(), target)
+    n_pages = pdf.make(browser, *write_book(tmp_path), target)
     with pikepdf.open(target) as made:
         assert len(made.pages) == n_pages
         assert made.Root.MarkInfo.Marked  # tagged, for screen readers
@@ -233,7 +224,11 @@ def test_the_pdf_has_contents_bookmarks_and_links_that_lead_there(small, browser
         assert number["intro"] == 4  # after cover, imprint and contents
         assert number["intro"] < number["part-01_one"] < number["01_one"] < number["two"] <= n_pages
         assert number["01_one"] <= number["01_one--sec-1.1"] <= number["01_one--solutions"]
-        assert pdf.dead_links(made) == []
+        notes = [note for page in made.pages for note in page.get("/Annots", [])]
+        goals = [str(note.Dest).removeprefix("/") for note in notes if "/Dest" in note]
+        assert len(goals) > 10
+        assert {*goals} <= {*number}
+        assert not any("book.invalid" in str(note.get("/A", "")) for note in notes)
         assert made.Root.Lang == "en"
         with made.open_outline() as outline:
             [*front, part, appendix] = outline.root
@@ -257,25 +252,19 @@ def test_the_pdf_has_contents_bookmarks_and_links_that_lead_there(small, browser
         ("Add ", "\ue123", "no font on this machine has \ue123"),
     ],
 )
-def test_the_pdf_is_not_printed_with_a_fault(small, browser, tmp_path, before, after, complaint):
+def test_the_pdf_is_not_printed_with_a_fault(browser, tmp_path, before, after, complaint):
     target = tmp_path / "small.pdf"
     with pytest.raises(Fault, match=complaint):
-        pdf.make(browser, *small((before, after)), target)
+        pdf.make(browser, *write_book(tmp_path, (before, after)), target)
     assert not target.exists()
 
 
 @pytest.fixture(scope="module")
-def packed(browser, tmp_path_factory):
-    """Not yet written: the small ePub, made once for all tests that read it."""
-    return browser, tmp_path_factory.mktemp("epub") / "small.epub"
-
-
-@pytest.fixture
-def archive(small, packed):
-    browser, target = packed
-    if not target.exists():
-        assert epub.make(browser, *small(), target) == 7
-    with zipfile.ZipFile(target) as opened:
+def archive(browser, tmp_path_factory):
+    """The small ePub, made once for all tests that read it."""
+    folder = tmp_path_factory.mktemp("epub")
+    assert epub.make(browser, *write_book(folder), folder / "small.epub") == 7
+    with zipfile.ZipFile(folder / "small.epub") as opened:
         yield opened
 
 
@@ -315,7 +304,7 @@ def test_every_link_of_the_epub_leads_somewhere(archive):
         for name, text in texts.items()
         for link in re.findall(r'<\w*:?a [^>]*href="([^":]+)"', text)
     ]
-    assert len(links) == 24
+    assert len(links) == 23
     for name, file, place in links:
         goal = texts[f"book/{file}" if file else name]
         assert not place or f'id="{place}"' in goal

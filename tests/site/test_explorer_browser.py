@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from tests.book.test_explorer import HOSTILE, SCALE, SOURCE, TARGET, cat, explored
+from tests.site.conftest import watched
 from transformer.config import TransformerConfig
 from transformer.data.grammar import grammar_pairs, grammar_vocabularies
 from transformer.metrics import alignment_accuracy
@@ -20,51 +21,28 @@ LEAKY = "div { width: auto !important }"  # the page's own styles stay outside
 
 @pytest.fixture(scope="module", params=SCREENS, ids=lambda screen: f"{screen[0]}-{screen[1]}")
 def screen(request, browser):
-    """What makes pages of one screen, and a page for all tests: to make one takes long."""
+    """A page for all tests, as to make one takes long, and its scheme."""
     width, scheme = request.param
-    size = {"width": width, "height": 844}
-
-    def new_page(**options):
-        return browser.new_page(viewport=size, color_scheme=scheme, **options)
-
-    new_page.scheme = scheme
-    page = new_page()
-    yield new_page, page
+    page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    yield page, scheme
     page.close()
 
 
 @pytest.fixture
 def opened(screen):
-    """Opens HTML; the test fails on an error, on a request, on what is wider than the screen."""
-    new_page, kept = screen
-    pages, wrong = [], []
-    listeners = {
-        "pageerror": lambda error: wrong.append(f"throws {error}"),
-        "console": lambda message: wrong.append(f"logs {message.text}"),
-        "request": lambda request: wrong.append(f"asks for {request.url}"),
-    }
+    """Opens HTML in a page that is watched."""
+    page, scheme = screen
 
-    def open_(*outputs, attributes="", **options):
-        page = new_page(**options) if options else kept
-        pages.append(page)
-        for event, listener in listeners.items():
-            page.on(event, listener)
+    def open_(*outputs, attributes=""):
         body = "\n".join(output.data for output in outputs)
         page.set_content(PAGE.format(attributes=attributes, style=LEAKY, body=body))
         return page
 
-    open_.scheme = new_page.scheme
-    yield open_
-    for page in pages:
-        if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
-            wrong.append("is wider than the screen")
-        for event, listener in listeners.items():
-            page.remove_listener(event, listener)
-        page.mouse.move(0, 0)  # away from the words of the next test
-        page.goto("about:blank")
-        if page is not kept:
-            page.close()
-    assert wrong == []
+    open_.scheme = scheme
+    with watched(page):
+        yield open_
+    page.mouse.move(0, 0)  # away from the words of the next test
+    page.goto("about:blank")
 
 
 def numbers(weights):
@@ -279,9 +257,3 @@ def test_it_is_dark_where_the_page_says_so_and_else_as_the_system(opened, attrib
     page.emulate_media(media="screen")
     page.evaluate("document.documentElement.dataset.theme = 'light'")
     assert scheme() == "light"
-
-
-def test_without_scripts_the_plain_table_is_seen(opened):
-    page = opened(explore([cat()]), java_script_enabled=False)
-    assert page.get_by_role("columnheader").all_inner_texts() == ["the", "black", "cat", "<eos>"]
-    assert page.get_by_role("combobox").count() == 0

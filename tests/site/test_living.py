@@ -1,4 +1,4 @@
-"""The living figures' files: their colours, their claims, the numbers from chapters."""
+"""The living figures' files: the numbers that come from chapters."""
 
 import json
 import math
@@ -8,35 +8,16 @@ import pytest
 import torch
 from torch import nn
 
-from tests.site.living import FIGURES, SOURCE, cells_of, claimed, run_cells
+from tests.site.living import SOURCE, cells_of, run_cells
 from transformer.attention import attention
 from transformer_book.experiments.chapter_09 import mistakes
 from transformer_book.experiments.thermometer import read_thermometer
 from website import depths, small_runs
 from website.extensions.living_files import write_living_files
 
-SCRIPTS = sorted(SOURCE.glob("*.js"))
-
 
 def text_of(name):
     return (SOURCE / name).read_text(encoding="utf-8")
-
-
-def claims_of(name):
-    """What stands in the script as a claim: CLAIM, an entry of CLAIMS, or the claim of a table."""
-    text = text_of("beam_search.js" if name == "beams" else f"{name}.js")
-    block = "".join(re.findall(r"CLAIMS = \{(.*?)\};", text, flags=re.DOTALL))
-    single = re.findall(r'(?:CLAIM = |\bclaim: )"([^"]+)"', text)
-    return single + re.findall(r'\w+: "([^"]+)"', block)
-
-
-@pytest.mark.parametrize(("name", "chapter"), FIGURES.items())
-def test_every_claim_is_one_that_the_chapter_makes(name, chapter):
-    made = claimed(chapter)
-    claims = claims_of(name)
-    assert claims
-    for text in claims:
-        assert any(text in line for line in made), text
 
 
 def numbers_in(name, pattern):

@@ -5,38 +5,15 @@ import re
 import pytest
 import torch
 
-from tests.site.living import FIGURES, served
+from tests.site.conftest import watched
+from tests.site.living import FIGURES, SOURCE, claimed, served
 from website.checks.site_check import SCREENS
 from website.extensions.living_files import thread
 
-# Of each figure: what its chapter printed or drew; a control, the keys that break a claim by it,
-# which of the two ticks turns, and a number that the tick's reason then has.
-FIRST = {
-    "query": ["2.8", "20.6", "56.0", "20.6", "0.0", "7:30: 8.7 °C"],
-    "scaling": ["−10.7", "77", "23", "divided by √64 = 8", "10", "14", "29", "25", "9"],
-    "mask": ["27", "73", "8", "35", "57", "2", "23", "62", "14"],
-    "clocks": ["query at 2", "key at 1", "query at 6", "key at 5", "q · k = 0.85", "−0.28", "0.96"],
-    "beams": ["40", "35", "25", "16", "12", "21", "7", "−1.83", "−1.56", "−1.39"],
-    "sampling": ["28.0", "24.0", "20.0", "16.0", "12.0"],
-    "roofline": ["fetching", "multiplying", "4096"],
-    "depth": ["16 times", "10⁻¹²", "10⁶", "32"],
-    "heads": ["70", "30", "0.70", "0.30", "dog … dog", "cat … cat"],
-    "serving": ["8 slots", "users who wait", "a prompt is read", "for nobody"],
-    "rates": ["up to 0.008", "step 100", "shaded: lower than the counting model’s 3.40"],
-}
-BREAKS = {
-    "query": ("slider", "width", ["End"], 0, "12.0"),
-    "scaling": ("slider", "d_k", ["ArrowLeft"] * 4, 0, "2.7 times"),
-    "mask": ("checkbox", "chat may look at noir", ["Space"], 0, "49 %"),
-    "clocks": ("combobox", "what is turned", ["ArrowDown"], 0, "−0.08"),
-    "beams": ("slider", "beam size", ["ArrowLeft"], 1, "25.0 %"),
-    "sampling": ("slider", "temperature", ["End"], 1, "top-p 4"),
-    "roofline": ("slider", "rows", ["End"], 1, "4,096 rows"),
-    "depth": ("slider", "layers", ["End"], 0, "32 layers"),
-    "heads": ("slider", "head 2", ["ArrowLeft"], 0, "0.03"),
-    "serving": ("slider", "load", ["Home"], 0, "words a second refilled"),
-    "rates": ("slider", "highest rate", ["End"], 0, "5.76"),
-}
+MODULE = """async (name) => {
+    const { CLAIM, CLAIMS, example, breaks } = await import(`./living/${name}.js`);
+    return { claims: CLAIM ? [CLAIM] : Object.values(CLAIMS), shows: example.shows, breaks };
+}"""
 CONTRAST = """section => {
     const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
     const light = colour => {
@@ -90,28 +67,16 @@ def screen(request, browser):
 
 @pytest.fixture
 def opened(screen, site):
-    """Opens a figure; the test fails on an error, on a request elsewhere, on what is too wide."""
+    """Opens a figure in a page that is watched."""
     page, scheme = screen
-    wrong = []
-    listeners = {
-        "pageerror": lambda error: wrong.append(f"throws {error}"),
-        "console": lambda message: wrong.append(f"logs {message.text}"),
-        "request": lambda r: r.url.startswith((site, "data:")) or wrong.append(f"asks {r.url}"),
-    }
-    for event, listener in listeners.items():
-        page.on(event, listener)
 
     def open_(name):
         page.goto(f"{site}{name}-{scheme}.html")
         page.locator(".living-tick").first.wait_for()
         return page
 
-    yield open_
-    if page.evaluate("document.documentElement.scrollWidth > window.innerWidth"):
-        wrong.append("is wider than the screen")
-    for event, listener in listeners.items():
-        page.remove_listener(event, listener)
-    assert wrong == []
+    with watched(page, site):
+        yield open_
 
 
 def control(page, role, name):
@@ -131,21 +96,32 @@ def words(page):
     return page.locator("svg text").evaluate_all("all => all.map(e => e.textContent)")
 
 
+def test_each_figure_has_its_place_in_one_chapter():
+    modules = [
+        path.stem for path in SOURCE.glob("*.js") if "export function start" in path.read_text()
+    ]
+    assert sorted(FIGURES) == sorted(modules)
+
+
 @pytest.mark.parametrize("name", FIGURES)
-def test_it_begins_as_the_chapter_answers_its_controls_and_leads_back(opened, name):
+def test_it_shows_its_example_breaks_a_claim_of_its_chapter_and_leads_back(opened, name):
     page = opened(name)
+    figure = page.evaluate(MODULE, name)
+    made = claimed(FIGURES[name])
+    assert [text for text in figure["claims"] if not any(text in line for line in made)] == []
     shown = words(page)
-    assert [each for each in FIRST[name] if each not in shown] == []
+    assert [each for each in figure["shows"] if each not in shown] == []
     assert set(ticks(page)) == {"true"}
     assert "Without scripts" not in page.locator("body").inner_text()
-    role, label, keys, which, number = BREAKS[name]
-    control(page, role, label).focus()
-    for key in keys:
+    breaks = figure["breaks"]
+    [role] = breaks.keys() - {"keys", "claim", "because"}
+    control(page, role, breaks[role]).focus()
+    for key in breaks["keys"]:
         page.keyboard.press(key)
-    assert ticks(page)[which] == "false"
-    broken = page.locator(".living-tick").nth(which)
+    broken = page.locator(".living-tick").nth(breaks["claim"])
+    assert broken.get_attribute("data-holds") == "false"
     assert broken.locator(".living-mark").inner_text() == "✗"
-    assert number in broken.inner_text().replace("\xa0", " ")
+    assert breaks["because"] in broken.inner_text().replace("\xa0", " ")
     assert page.locator("svg").evaluate(MISPLACED) == []
     page.get_by_role("status").filter(has_text="no longer holds.").wait_for()  # it is read out
     back = page.get_by_role("button", name="As in the chapter")
@@ -223,6 +199,9 @@ def test_the_query_is_dragged(opened):
     answer = scores.softmax(dim=0) @ torch.tensor([7.0, 6, 9, 11, 16])
     assert f"12:00: {answer:.1f} °C" in words(page)
     page.mouse.move(box["x"] + 60 * unit, box["y"] + 60 * unit)  # no button is held
+    assert f"12:00: {answer:.1f} °C" in words(page)
+    press(page, "width", "End")  # the drawn answer, too, is of this width
+    answer = (scores / 12**2).softmax(dim=0) @ torch.tensor([7.0, 6, 9, 11, 16])
     assert f"12:00: {answer:.1f} °C" in words(page)
     control(page, "combobox", "readings").select_option("forty")
     wait_for(page, "the look-up says")

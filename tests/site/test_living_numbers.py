@@ -9,7 +9,7 @@ import math
 import pytest
 import torch
 
-from tests.site.living import ONE_OR_TWO, run_cells, served
+from tests.site.living import run_cells, served
 from transformer.attention import masked_softmax
 from transformer.decoding import beam_search
 from transformer.decoding.search import keep_top_k, keep_top_p
@@ -24,6 +24,9 @@ from transformer_book.experiments.chapter_17 import served as served_by_17
 from transformer_book.experiments.chapter_17.clock import clock
 from website.extensions.living_files import server, thread
 
+SHARES = range(0, 101, 5)  # what the sliders of chapter 5's figure can be set to
+ONE_OR_TWO = [{"two": False, "a": a, "b": a} for a in SHARES]
+ONE_OR_TWO += [{"two": True, "a": a, "b": b} for a in SHARES for b in SHARES]
 TAUS, KS, PS = (0.1, 0.5, 1, 2, 10), (1, 2, 3, 5), (0.05, 0.28, 0.5, 0.75, 0.9, 1)
 
 

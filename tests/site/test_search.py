@@ -11,11 +11,10 @@ from website import ROOT
 from website.extensions import search_records
 from website.extensions.page_parts import PARTS, copy_part
 from website.extensions.search_records import FILE, Record, records_of, write_records
-from website.server import serve
 
 PAGE = """<!DOCTYPE html><html><body><nav>Not searched</nav><article class="bd-article">
 <section id="a-chapter"><h1>4. Masks<a class="headerlink" href="#">#</a></h1>
-<p class="book-head">7 claims</p><p>Why hide a word?</p>
+<p class="book-head">7 claims</p><p class="happy">Why hide a word?</p>
 <section id="sec-4.2"><h2>4.2 Sure too soon</h2><p>A softmax of large scores is sure.</p>
 <div class="cell"><div class="highlight">secret_code()</div><div class="output">printed</div></div>
 <section id="inner"><h3>An inner one</h3><p>About padding,
@@ -48,7 +47,7 @@ PAGES = {
     "appendix/api.html": NAMES,
     "appendix/yaks.html": YAKS,
 }
-ALSO = {
+SYNONYMS = {
     "chapters/04_masks.html#sec-4.2": "garbage, masks hide",
     "appendix/glossary.html#term-softmax": "squash",
 }
@@ -71,13 +70,13 @@ def site(tmp_path_factory):
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(page, encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(search_records, "ALSO", ALSO)
+        patch.setattr(search_records, "SYNONYMS", SYNONYMS)
         write_records(folder)
     return folder
 
 
 def test_a_record_is_a_section_in_its_own_words(site, monkeypatch):
-    monkeypatch.setattr(search_records, "ALSO", ALSO)
+    monkeypatch.setattr(search_records, "SYNONYMS", SYNONYMS)
     found = list(records_of(site / "chapters/04_masks.html", site))
     here = "chapters/04_masks.html"
     assert found == [
@@ -89,7 +88,7 @@ def test_a_record_is_a_section_in_its_own_words(site, monkeypatch):
 
 
 def test_a_term_is_a_record_with_its_other_names_and_what_it_means(site, monkeypatch):
-    monkeypatch.setattr(search_records, "ALSO", ALSO)
+    monkeypatch.setattr(search_records, "SYNONYMS", SYNONYMS)
     terms = [r for r in records_of(site / "appendix/glossary.html", site) if r.kind == "term"]
     address = "appendix/glossary.html#term-"
     assert terms == [
@@ -114,26 +113,25 @@ def test_words_of_learners_that_lead_nowhere_stop_the_build(site):
 
 
 @pytest.fixture
-def asked(site, browser):
+def asked(site, browser, served):
     """The search page once it has answered, for some words; no error may be logged."""
-    server, base = serve(site)
-    pages = []
+    pages, errors = [], []
 
-    def asked(words, base=base):
-        page = browser.new_page()
-        pages.append(page)
-        page.errors = []
-        page.on("pageerror", lambda error: page.errors.append(str(error)))
-        page.goto(f"{base}search.html?q={words}")
-        page.get_by_role("status").filter(has_text=".").wait_for()
-        return page
+    def asked(words, base=None):
+        pages.append(browser.new_page())
+        pages[-1].on("pageerror", lambda error: errors.append(str(error)))
+        pages[-1].goto(f"{base or served(site)}search.html?q={words}")
+        pages[-1].get_by_role("status").filter(has_text=".").wait_for()
+        return pages[-1]
 
     yield asked
     for page in pages:
-        assert page.errors == []
         page.close()
-    server.shutdown()
-    server.server_close()
+    assert errors == []
+
+
+def status_of(page):
+    return page.get_by_role("status").inner_text()
 
 
 def links(page):
@@ -158,7 +156,7 @@ def test_what_fits_comes_first_in_groups_and_each_hit_names_its_page_and_leads_t
     ]
     assert found[-1] == name
     assert "mask Glossary" in page.locator("li").first.inner_text()
-    assert page.get_by_role("status").inner_text() == f"{len(found)} places with “mask”."
+    assert status_of(page) == f"{len(found)} places with “mask”."
 
 
 def test_all_that_a_group_has_can_be_shown(asked):
@@ -199,43 +197,20 @@ def test_words_lead_to_their_place(asked, words, place):
     assert links(asked(words))[0][1].endswith(place)
 
 
-def test_what_is_nowhere_is_said(asked):
-    page = asked("zebra")  # which stands under a letter of the index alone
-    assert page.get_by_role("status").inner_text() == "No places with “zebra”."
-    assert links(page) == []
-
-
-def test_little_words_are_none(asked):
-    said = (
-        asked("why is my softmax needed vs the purpose of scores")
-        .get_by_role("status")
-        .inner_text()
-    )
-    assert said.startswith("1 place with")
-
-
-def test_what_is_only_like_it_is_said(asked):
-    page = asked("padding zebra")
-    said = "No places with “padding zebra”; 1 with some words, or like them."
-    assert page.get_by_role("status").inner_text() == said
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("zebra", "No places with “zebra”."),  # it stands under a letter of the index alone
+        ("padding zebra", "No places with “padding zebra”; 1 with some words, or like them."),
+        ("why is my softmax needed vs the purpose of scores", "1 place with"),  # little words
+    ],
+)
+def test_how_many_places_there_are_is_said(asked, words, said):
+    assert status_of(asked(words)).startswith(said)
 
 
 def test_a_page_that_was_opened_as_a_file_searches(asked, site):
     assert links(asked("padding", base=f"{site.as_uri()}/"))[0][1].endswith("#inner")
-
-
-def test_while_the_words_are_fetched_the_page_says_so(site, browser):
-    server, base = serve(site)
-    page = browser.new_page()
-    held = []
-    page.route("**/search_records.js", lambda route: held.append(route))
-    page.goto(f"{base}search.html?q=mask", wait_until="commit")
-    page.get_by_role("status").filter(has_text="Fetching the book’s words …").wait_for()
-    held[0].continue_()
-    page.get_by_role("status").filter(has_text="places with").wait_for()
-    page.close()
-    server.shutdown()
-    server.server_close()
 
 
 def test_without_its_records_the_page_says_so(asked, site):
@@ -244,7 +219,7 @@ def test_without_its_records_the_page_says_so(asked, site):
         page = asked("mask")
     finally:
         (site / "away.js").rename(site / FILE)
-    assert "The search does not run (RECORDS is" in page.get_by_role("status").inner_text()
+    assert "The search does not run (RECORDS is" in status_of(page)
 
 
 def test_the_words_of_a_record_cannot_become_elements(asked):
@@ -269,26 +244,19 @@ LEDGER = """<!DOCTYPE html><html lang="en"><meta charset="utf-8"><title>Ledger</
 
 
 @pytest.fixture
-def ledger(tmp_path, browser):
+def ledger(tmp_path, browser, served):
     copy_part(PARTS["book-ledger"], tmp_path)
     (tmp_path / "page.html").write_text(LEDGER, encoding="utf-8")
-    server, base = serve(tmp_path)
     page = browser.new_page()
-    page.goto(f"{base}page.html")
+    page.goto(f"{served(tmp_path)}page.html")
     page.get_by_role("status").wait_for()
     yield page
     page.close()
-    server.shutdown()
-    server.server_close()
 
 
 def shown_claims(page):
     rows = page.locator("tbody tr").filter(visible=True)
     return [row.split("\t")[0] for row in rows.all_inner_texts()], status_of(page)
-
-
-def status_of(page):
-    return page.get_by_role("status").inner_text()
 
 
 def test_the_ledger_shows_the_claims_of_a_chapter_a_kind_a_budget_and_some_words(ledger):

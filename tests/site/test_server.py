@@ -8,22 +8,17 @@ from urllib.error import HTTPError
 import pytest
 
 from website import ROOT
-from website.server import serve
 
 
-def test_what_is_not_there_is_answered_with_the_sites_own_page(tmp_path):
+def test_what_is_not_there_is_answered_with_the_sites_own_page(tmp_path, served):
     (tmp_path / "a.html").write_text("<p>a</p>", encoding="utf-8")
     (tmp_path / "404.html").write_text("<p>lost</p>", encoding="utf-8")
-    server, base = serve(tmp_path)
-    try:
-        with urllib.request.urlopen(f"{base}a.html?highlight=x") as answer:
-            assert answer.read() == b"<p>a</p>"
-        with pytest.raises(HTTPError) as lost:
-            urllib.request.urlopen(f"{base}chapters/b.html")
-        assert (lost.value.code, lost.value.read()) == (404, b"<p>lost</p>")
-    finally:
-        server.shutdown()
-        server.server_close()
+    base = served(tmp_path)
+    with urllib.request.urlopen(f"{base}a.html?highlight=x") as answer:
+        assert answer.read() == b"<p>a</p>"
+    with pytest.raises(HTTPError) as lost:
+        urllib.request.urlopen(f"{base}chapters/b.html")
+    assert (lost.value.code, lost.value.read()) == (404, b"<p>lost</p>")
 
 
 @pytest.mark.parametrize("port", ["many", "99999"])

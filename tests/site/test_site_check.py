@@ -11,7 +11,6 @@ from website.checks.links import dead_links
 
 HOME = "https://example.org/book/"
 GOOD = """<main class="bd-article"><h1>Title</h1>
-<button class="search-button__button" aria-label="Search"></button>
 <p id="text">Text, <a href="b.html#place">a link with words</a>, <a href="{home}b.html">one</a>.</p>
 <img src="a.svg" alt="A square."><span class="math"><math><mi>x</mi></math></span>
 <details ontoggle="requestIdleCallback(() => (document.getElementById('late').tabIndex = 0))">
@@ -61,18 +60,9 @@ FAULTS = {
         *(".innerHTML =", ".dataset.stopped ="),
         *("never fills in: book-translator", 3),
     ),
-    "a fold that is not called by its title": (
-        *("<summary>", '<summary aria-label="Toggle">'),
-        *('calls a fold "Toggle", not by its title: A proof', 3),
-    ),
     "what scrolls and cannot be reached": (
         *("document.getElementById('late').tabIndex = 0", "0"),
-        *('has no tab stop for what scrolls: <div class="pst-scrollable', 3),
-    ),
-    "two titles": (END, f"<h1>Again</h1>{END}", "has 2 titles", 3),
-    "two search boxes": (
-        *(END, f'<a class="search-button-field" href="#text">S</a>{END}'),
-        *("has 2 search boxes", 3),
+        *("scrollable-region-focusable at #late:", 2),
     ),
 }
 # Of many words that look the same, axe-core is shown one. Others that are to blame are found, too;
@@ -85,16 +75,13 @@ CONTRAST = {
     "dimmed with what is around it": f'{MANY}<p style="opacity: 0.3#">{BAD}</p>',
     "letters that are not large": '<p style="color: ~88888#; font-size: 40px"><span>word</span></p>'
     f'<p style="color: ~88888#">{BAD}</p>',
-    "with another box under it": f"""{MANY}<div style="position: relative"><p style="position:
-        absolute; background: ~22222#; width: 9rem; height: 3rem; margin: 0"></p>
-        <span style="position: relative" ID>word</span></div>""",
-    "lifted onto another box": '<p style="background: ~22222#; height: 80px"></p>'
-    f'<p style="margin-top: -70px">{BAD}</p><p style="height: 60px"></p>',
-    "another is covered": '<p style="color: ~99999#" class="covered"><span>word</span></p>'
-    f'<p style="color: ~99999#">{BAD}</p>',
+    "by its place": '<p class="row"><span>word</span><span ID>word</span></p>',
+    "another is covered": '<div><p style="color: ~99999#" class="lid"><span>word</span></p>'
+    f'<p style="color: ~99999#" class="lid">{BAD}</p></div>',
 }
-COVERED = """<style>.covered { position: relative }
-.covered::before { content: ""; position: absolute; inset: 0; background: #fff }</style>"""
+STYLE = """<style>.row :last-child { color: #999994 }
+.lid:first-child { position: relative }
+.lid:first-child::before { content: ""; position: absolute; inset: 0; background: #fff }</style>"""
 
 
 def changed(text, *changes):
@@ -136,7 +123,7 @@ def check(tmp_path_factory):
 @pytest.fixture(scope="module")
 def said(check):
     """What is said of two bad pages beside the good ones."""
-    body = COVERED + "".join(text for _, text in cases())
+    body = STYLE + "".join(text for _, text in cases())
     bad = {
         "bad.html": changed(SITE["a.html"], *((old, new) for old, new, *_ in FAULTS.values())),
         "contrast.html": changed(SITE["a.html"], (END, f"{body}{END}")),
@@ -192,39 +179,8 @@ def test_a_dead_link_is_found(tmp_path, file, old, new, complaint):
     assert all(complaint in line for line in found), found
 
 
-def test_whatever_a_head_names_has_to_be_there(tmp_path):
-    rels = ("canonical", "icon", "index", "next", "preload", "prev", "search", "stylesheet")
-    heads = "".join(f"<link rel='{rel}' href='{HOME}{rel}.x'>" for rel in rels)
-    write(tmp_path, SITE | {"a.html": changed(SITE["a.html"], ("<head>", f"<head>{heads}"))})
-    said = [f"a.html links to {HOME}{rel}.x, which is not there" for rel in rels]
-    assert dead_links(tmp_path, HOME) == said
-
-
 def test_an_edition_beside_the_pages_has_to_be_linked(tmp_path):
     write(tmp_path, SITE | {"book.pdf": "x"})
     assert dead_links(tmp_path, HOME) == ["no page links to book.pdf"]
     write(tmp_path, {"b.html": changed(SITE["b.html"], (END, f'<a href="book.pdf">PDF</a>{END}'))})
     assert dead_links(tmp_path, HOME) == []
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "is_loaded"),
-    [
-        ("a.html", '<script async src="https://x.org/a.js"></script>', True),
-        ("a.html", "<img alt='' src='//x.org/a.png'>", True),
-        ("a.html", '<link href="http://x.org/a.css" rel="stylesheet">', True),
-        ("a.html", '<link rel="preconnect" href="https://x.org">', True),
-        ("a.html", '<link rel="canonical" href="https://x.org/a.html">', False),
-        ("a.html", '<a href="https://x.org/">x</a>', False),
-        ("a.css", "p { background: url( 'https://x.org/a.png') }", True),
-        ("a.css", '@import "//x.org/a.css";', True),
-        ("a.css", "p { background: url(a.png) }", False),
-        ("a.js", "url(https://x.org/a.png)", False),
-    ],
-)
-def test_an_outside_address_that_would_be_loaded_is_found_in_the_files(
-    tmp_path, name, text, is_loaded
-):
-    write(tmp_path, {name: text})
-    found = site_check.written_addresses(tmp_path)
-    assert [line.startswith(f"{name} would load ") for line in found] == [True] * is_loaded

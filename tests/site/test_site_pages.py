@@ -7,7 +7,6 @@ from types import SimpleNamespace
 import lxml.html
 import nbformat
 import pytest
-import yaml
 from docutils import nodes
 from docutils.utils import new_document
 from pygments.lexers.python import PythonLexer
@@ -20,9 +19,7 @@ from website.checks.site_check import leads_on
 from website.extensions.code import BookFormatter
 from website.extensions.formulas import mathml
 from website.extensions.next_page import questions
-from website.extensions.old_addresses import page_for, write_pages
 from website.extensions.ticks import set_ticks
-from website.server import serve
 
 NUMBERED = """# 1. What chapter 2 asks
 
@@ -57,7 +54,7 @@ def chapters(tmp_path_factory):
         (source / name).parent.mkdir(exist_ok=True)
         (source / f"{name}.md").write_text(text, encoding="utf-8")
     (source / "r.bib").write_text("@book{b1, title={T}, author={A B}, year=1}")
-    book = (f"website.extensions.{name}" for name in ("book_site", "formulas", "unbroken"))
+    book = (f"website.extensions.{name}" for name in ("book_site", "formulas", "no_break"))
     settings = {
         "extensions": ["myst_nb", "sphinxcontrib.bibtex", *book],
         "nb_execution_mode": "off",
@@ -227,38 +224,14 @@ def test_the_next_chapter_asks_what_the_front_pages_map_asks():
     assert why == f"Why divide by {mathml(chr(92) + 'sqrt{d_k}')}, and who may look at whom?"
 
 
-def test_an_old_address_leads_to_the_page_that_has_its_text():
-    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    old = config["sphinx"]["config"]["old_addresses"]
-    assert old["chapters/14_the_family"] == "chapters/14_gpt_and_bert"
-    assert all((ROOT / f"{new}.ipynb").is_file() for new in old.values())
-    assert not any((ROOT / f"{name}.ipynb").exists() for name in old)
-
-
-def with_old_addresses(folder, old, found):
-    return SimpleNamespace(
-        builder=SimpleNamespace(name="html"),
-        config=SimpleNamespace(old_addresses=old),
-        env=SimpleNamespace(found_docs=found, titles={"a/new": nodes.title("", "It & more")}),
-        outdir=folder,
-    )
-
-
-def test_a_page_is_written_for_an_old_address_and_only_leads_on(tmp_path):
-    write_pages(with_old_addresses(tmp_path, {"b/old": "a/new"}, {"a/new"}), None)
-    path = tmp_path / "b" / "old.html"
-    assert leads_on(path)
-    page = lxml.html.parse(str(path)).getroot()
-    assert page.xpath("//a/@href") == ["../a/new.html"]
-    assert page.xpath("//meta/@content")[0] == "0; url=../a/new.html"
-    assert page.findtext(".//title") == "It & more"
-    assert "url=new.html" in page_for("a/old", "a/new", "")
-
-
-@pytest.mark.parametrize("found", [set(), {"b/old", "a/new"}])
-def test_an_old_address_that_is_in_use_or_leads_nowhere_stops_the_build(tmp_path, found):
-    with pytest.raises(ExtensionError, match="b/old is a page, or a/new is none"):
-        write_pages(with_old_addresses(tmp_path, {"b/old": "a/new"}, found), None)
+def test_an_old_address_leads_to_a_page_of_the_book():
+    old = list((ROOT / "website" / "templates").glob("chapters/*.html"))
+    assert "14_the_family" in {path.stem for path in old}
+    for path in old:
+        assert leads_on(path)
+        [new] = lxml.html.parse(str(path)).xpath("//a/@href")
+        assert new in path.read_text(encoding="utf-8").partition("\n")[0]
+        assert (ROOT / "chapters" / new).with_suffix(".ipynb").is_file()
 
 
 ROOTS = """<!DOCTYPE html><meta charset="utf-8"><link rel="stylesheet" href="book.css">
@@ -267,18 +240,15 @@ ROOTS = """<!DOCTYPE html><meta charset="utf-8"><link rel="stylesheet" href="boo
 
 
 def test_a_small_root_leaves_no_gap_behind_it_and_a_large_one_reaches_around_its_fraction(
-    tmp_path, browser
+    tmp_path, browser, served
 ):
     shutil.copytree(ROOT / "website" / "static", tmp_path, dirs_exist_ok=True)
     (tmp_path / "roots.html").write_text(ROOTS, encoding="utf-8")
-    server, base = serve(tmp_path)
     page = browser.new_page()
-    page.goto(f"{base}roots.html")
+    page.goto(f"{served(tmp_path)}roots.html")
     page.evaluate("document.fonts.ready")
     edges = "all => all.map((e) => [e, e.firstElementChild].map((x) => x.getBoundingClientRect()))"
     small, large = page.locator("msqrt").evaluate_all(edges)
     page.close()
-    server.shutdown()
-    server.server_close()
     assert small[0]["right"] - small[1]["right"] < 5  # of a letter that is 50 wide
     assert large[0]["height"] > large[1]["height"] > small[0]["height"]

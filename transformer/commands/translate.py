@@ -8,7 +8,7 @@ gives an empty line, and no input gives no output.
 
 import argparse
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from transformer.commands.options import add_on_bad, add_translating
 from transformer.commands.run_folder import LoadedRun, add_run, load_to_translate
@@ -29,7 +29,7 @@ def execute(args: argparse.Namespace) -> None:
     if sys.stdin is None:
         raise ValueError("standard input must be open, got none")
     run, decoding = load_to_translate(args)
-    sentences = read_sentences(sys.stdin.buffer.readline, run, on_bad=args.on_bad)
+    sentences = read_sentences(sys.stdin.buffer, run, on_bad=args.on_bad)
     for batch in _batches(sentences, 1 if sys.stdin.isatty() else args.batch_size):
         translations = translate(
             batch,
@@ -46,14 +46,14 @@ def execute(args: argparse.Namespace) -> None:
 
 
 def read_sentences(
-    readline: Callable[[int], bytes], run: LoadedRun, *, on_bad: OnBad = "error"
+    stdin: Iterable[bytes], run: LoadedRun, *, on_bad: OnBad = "error"
 ) -> Iterator[str]:
     """The lines as the model has learned to read them, each as soon as it is there.
 
     Raises ValueError, which names the line, for one that is not UTF-8 or too long for the model;
     with ``on_bad`` "skip" that is told on standard error, and the line is empty.
     """
-    for number, (line, fault) in enumerate(read_lines(readline, "standard input"), start=1):
+    for number, (line, fault) in enumerate(read_lines(stdin), start=1):
         text = clean_line(line, lowercase=run.lowercase)
         n_tokens, limit = len(run.tokenizers[0].encode(text)) + 1, run.model.max_len  # with <eos>
         if n_tokens > limit:

@@ -20,12 +20,12 @@ class Batch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Int[Tensor, "B S"], Int[Tensor, "B T"]]:
-        """What the model is given, the source and the target up to the last token."""
+        """The model's input: the source, and the target without its last token."""
         return self.src, self.tgt[:, :-1]
 
     @property
     def labels(self) -> Int[Tensor, "B T"]:
-        """What it is to predict, the next token after each position of the target."""
+        """The tokens to be predicted: the next one after each position of the target."""
         return self.tgt[:, 1:]
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "Batch":
@@ -40,16 +40,16 @@ class TextBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Int[Tensor, "B T"]]:
-        """What the model is given, all but the last token."""
+        """The model's input: all but the last token."""
         return (self.tokens[:, :-1],)
 
     @property
     def labels(self) -> Int[Tensor, "B T"]:
-        """What it is to predict, the next token after each position."""
+        """The tokens to be predicted: the next one after each position."""
         return self.tokens[:, 1:]
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "TextBatch":
-        """The same on ``device``."""
+        """The tokens on ``device``."""
         return TextBatch(self.tokens.to(device, non_blocking=non_blocking))
 
 
@@ -142,7 +142,7 @@ class BucketedBatches:
             )
 
     def __len__(self) -> int:
-        """Batches an epoch, the same in each."""
+        """The number of batches in an epoch, the same in each."""
         return self._n_batches
 
     def epoch(self, e: int) -> Iterator[Batch]:
@@ -158,7 +158,7 @@ class BucketedBatches:
         return make_batch([self._examples[i] for i in self._latest[1][at]])
 
     def indices(self, e: int) -> list[list[int]]:
-        """Which examples each of this process's batches of epoch ``e`` holds."""
+        """The numbers of the examples in each of this process's batches of epoch ``e``."""
         rng = random.Random(f"{self._seed} {e}")
         order = list(range(len(self._examples)))
         if self._shuffle:
@@ -176,7 +176,7 @@ class BucketedBatches:
         return padding_share(self.epoch(0))
 
     def cut(self, order: list[int]) -> list[list[int]]:
-        """Neighbours in ``order``, which starts at the longest, as batches of all processes."""
+        """Batches for all processes, of neighbours in ``order``, which starts at the longest."""
         batches, start = [], 0
         while start < len(order):
             longest = self._lengths[order[start]][0]

@@ -55,6 +55,6 @@ def encode(
 
 
 def digest(pairs: Pairs) -> str:
-    """By which the same sentences in the same order are known again."""
+    """The SHA-256 by which the same sentences in the same order are known again."""
     lines = "".join(f"{src}\n{tgt}\n" for src, tgt in pairs)
     return hashlib.sha256(lines.encode()).hexdigest()

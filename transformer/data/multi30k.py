@@ -57,8 +57,6 @@ def multi30k(
 
     Raises DataMissing, which names the file and its folder or address.
     """
-    if not timeout > 0:
-        raise ValueError(f"timeout must be positive, got {timeout}")
     if given := folder or os.environ.get(VARIABLE):
         place = Path(given).absolute()
         if fault := _fault(place):
@@ -79,7 +77,7 @@ def multi30k(
 
 
 def _fault(folder: Path) -> str | None:
-    """What is wrong with the first file that ``folder`` lacks, or holds another of."""
+    """The fault of the first file that ``folder`` lacks or that is another one; None if none is."""
     for name, digest in FILES.items():
         if not (folder / name).is_file():
             return f"there is no {name}"
@@ -94,7 +92,7 @@ def _missing(what: str, source: str) -> DataMissing:
 
 
 def _fetch(folder: Path, source: str, timeout: float, progress: bool) -> None:
-    """What is missing or wrong; a file has its name only when it is whole and right."""
+    """Fetches what is missing or wrong; a file has its name only when it is whole and right."""
     pooch.get_logger().setLevel("WARNING")
     store = pooch.create(folder, f"{source}/", registry=FILES)
     downloader = pooch.HTTPDownloader(timeout=timeout, progressbar=progress)

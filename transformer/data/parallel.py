@@ -1,10 +1,9 @@
 """Sentence pairs from line-aligned files, and as ids; what is left out is counted (chapter 11)."""
 
-import codecs
 import gzip
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
@@ -15,7 +14,6 @@ from transformer.data.tokens import BOS_ID, EOS_ID, UNK_ID, Example, Sentence
 
 OnBad = Literal["error", "skip"]
 LONGEST_LINE = 2**14  # bytes; byte pairs are learned in a time that grows as a word's square
-_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)  # and of UTF-32, whose other mark has NULs
 
 
 @dataclass(frozen=True)
@@ -38,33 +36,30 @@ def read_parallel(
     src_path: str | Path,
     tgt_path: str | Path,
     *,
-    max_words: int | None = None,
     on_bad: OnBad = "error",
 ) -> tuple[list[tuple[str, str]], Report]:
     r"""The pairs of two UTF-8 files, line n of one translating line n of the other; chapter 11.
 
-    Plain or gzip. Lines are split by ``read_lines`` and cleaned by ``clean_line``. A pair is bad
-    if a side is empty, over ``max_words``, or has a fault that ``read_lines`` finds.
+    A file whose name ends in .gz is gzip. Lines are split by ``read_lines`` and cleaned by
+    ``clean_line``. A pair is bad if a side is empty, or has a fault that ``read_lines`` finds.
 
-    Raises ValueError for files of different lengths, of another encoding, of broken gzip, or
-    without a good pair; and for a bad pair unless ``on_bad`` is "skip".
+    Raises ValueError for files of different lengths, broken gzip, and no good pair at all; and for
+    a bad pair unless ``on_bad`` is "skip".
     """
     check_choice(get_args(OnBad), on_bad=on_bad)
-    paths = (src_path, tgt_path)
-    src_lines, tgt_lines = map(_read_file, paths)
+    src_lines, tgt_lines = _read_file(src_path), _read_file(tgt_path)
     pairs: list[tuple[str, str]] = []
     skipped: dict[int, str] = {}  # which, and why
     # a bad line comes first: it may be why there are not as many
-    for number, lines in enumerate(zip(src_lines, tgt_lines, strict=False), start=1):
-        faults = [fault or _fault(line, max_words) for line, fault in lines]
-        if faults == [None, None]:
-            (src, _), (tgt, _) = lines
+    numbered = enumerate(zip(src_lines, tgt_lines, strict=False), start=1)
+    for number, ((src, src_fault), (tgt, tgt_fault)) in numbered:
+        fault = src_fault or tgt_fault
+        if fault is None:
             pairs.append((src, tgt))
-            continue
-        path, fault = next((p, f) for p, f in zip(paths, faults, strict=True) if f is not None)
-        if on_bad == "error":
-            raise ValueError(f"{path}, line {number}: {fault}")
-        skipped[number] = fault
+        elif on_bad == "skip":
+            skipped[number] = fault
+        else:
+            raise ValueError(f"{src_path if src_fault else tgt_path}, line {number}: {fault}")
     if len(src_lines) != len(tgt_lines):
         raise ValueError(
             f"src_path and tgt_path must have as many lines as each other, got {len(src_lines)} "
@@ -114,56 +109,36 @@ def encode_pairs(
     return examples, report
 
 
-def read_lines(readline: Callable[[int], bytes], name: str) -> Iterator[tuple[str, str | None]]:
+def read_lines(lines: Iterable[bytes]) -> Iterator[tuple[str, str | None]]:
     r"""The lines of a binary file, each as soon as it is there, and its fault; chapter 11.
 
     Only ``\n`` and ``\r\n`` end a line. It is cleaned by ``clean_line``; one that is not UTF-8, is
     longer than 16,384 bytes, or has a ``\r`` or a NUL inside comes as "" with the fault.
-
-    Raises ValueError, which says ``name``, for UTF-16 and UTF-32, which have marks of their own or
-    NULs from the start.
     """
-    number, goes_on = 0, False
-    while piece := readline(LONGEST_LINE + 1):
-        is_rest, goes_on = goes_on, len(piece) > LONGEST_LINE and not piece.endswith(b"\n")
-        number += not is_rest
-        if (number <= 2 and b"\0" in piece) or (number == 1 and piece.startswith(_MARKS)):
-            raise ValueError(
-                f"{name} must be UTF-8, plain or gzip, line {number} looks like UTF-16 or no text"
-            )
-        if is_rest:
-            continue
-        if b"\r" in piece.rstrip():  # another program's end of a line: there may be many in it
+    for line in lines:
+        if b"\r" in line.rstrip():  # another program's end of a line: there may be many in it
             yield "", "with \\r inside, where lines must end with \\n or \\r\\n"
-        elif goes_on:
+        elif len(line.rstrip(b"\r\n")) > LONGEST_LINE:
             yield "", f"over {LONGEST_LINE} bytes"
-        elif b"\0" in piece:
-            yield "", "with a NUL"
+        elif b"\0" in line:
+            yield "", "not UTF-8, for it has a NUL"
         else:
             try:
-                yield clean_line(piece.decode()), None
+                yield clean_line(line.decode()), None
             except UnicodeDecodeError:
                 yield "", "not UTF-8"
 
 
 def _read_file(path: str | Path) -> list[tuple[str, str | None]]:
-    with Path(path).open("rb") as file:
-        start = file.peek(2)
-        is_gzip = start.startswith(b"\x1f\x8b")  # the first bytes of every gzip file
-        if start and not is_gzip and str(path).endswith(".gz"):  # a server's page, maybe
-            raise ValueError(f"{path} is no gzip file, though it is called one")
-        try:
-            return list(read_lines((gzip.open(file) if is_gzip else file).readline, str(path)))
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-            raise ValueError(f"{path} is not a whole gzip file: {error}") from error
+    """The lines of a file and their faults, of which emptiness is one."""
+    try:
+        with gzip.open(path) if str(path).endswith(".gz") else open(path, "rb") as file:
+            return [
+                (line, fault or (None if line else "empty")) for line, fault in read_lines(file)
+            ]
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise ValueError(f"{path} is not a whole gzip file: {error}") from error
 
 
 def _cleaned(sentence: Sentence) -> Sentence:
     return clean_line(sentence) if isinstance(sentence, str) else sentence
-
-
-def _fault(line: str, max_words: int | None) -> str | None:
-    n_words = len(line.split())
-    if n_words == 0:
-        return "empty"
-    return f"over {max_words} words" if max_words is not None and n_words > max_words else None

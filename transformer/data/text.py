@@ -1,4 +1,4 @@
-"""What of a line is text; sentences to ids and back, as words and byte pairs (chapters 9, 11)."""
+"""The text of a line; sentences to ids and back, as words and byte pairs (chapters 9, 11)."""
 
 import json
 import unicodedata
@@ -20,7 +20,7 @@ _FORMAT = "transformer.data.text.Vocabulary"
 
 
 def clean_line(line: str, *, lowercase: bool = False) -> str:
-    r"""What of a line is text, wherever lines are read or written; chapter 11.
+    r"""The text of a line, as it is cleaned wherever lines are read or written; chapter 11.
 
     A control character (``\r``, NUL, U+0085 …), a line or paragraph separator and the
     zero-width space, U+200B, become a space each; the byte-order mark, U+FEFF, is dropped wherever
@@ -106,13 +106,13 @@ class Vocabulary:
         return [self._words[i] for i in _listed(ids, len(self))]
 
     def save(self, path: str | Path) -> None:
-        """As JSON, in one step: whoever reads the file meets the old one or the new one."""
+        """Writes JSON in one step: whoever reads the file meets the old one or the new one."""
         stored = {"format": _FORMAT, "words": list(self._ids)}
         replace_file(path, json.dumps(stored, ensure_ascii=False, indent=0))
 
     @classmethod
     def load(cls, path: str | Path) -> "Vocabulary":
-        """Raises ValueError, which names the file, if ``save`` did not write it."""
+        """The vocabulary of a file; ValueError, which names it, if ``save`` did not write it."""
         stored = read_json(Path(path), _FORMAT, "a saved Vocabulary", words=list)
         try:
             return cls(stored["words"])
@@ -179,16 +179,16 @@ class BytePairEncoding:
         return [show([piece]) for piece in pieces if piece is not None]  # all are in the vocabulary
 
     def save(self, path: str | Path) -> None:
-        """As the JSON of the ``tokenizers`` library, in one step."""
+        """Writes the JSON of the ``tokenizers`` library in one step."""
         replace_file(path, self.to_json())
 
     def to_json(self) -> str:
-        """All of it, as the ``tokenizers`` library reads it: ``Tokenizer.from_str``."""
+        """The JSON that ``Tokenizer.from_str`` of the ``tokenizers`` library reads."""
         return self._tokenizer.to_str()
 
     @classmethod
     def load(cls, path: str | Path) -> "BytePairEncoding":
-        """Raises ValueError, which names the file, if ``save`` did not write it."""
+        """The tokenizer of a file; ValueError, which names it, if ``save`` did not write it."""
         try:
             return cls.from_json(Path(path).read_bytes())
         except ValueError as error:
@@ -196,7 +196,7 @@ class BytePairEncoding:
 
     @classmethod
     def from_json(cls, data: str | bytes) -> "BytePairEncoding":
-        """Raises ValueError for what ``to_json`` does not give."""
+        """The tokenizer that ``to_json`` wrote; ValueError for anything else."""
         try:
             tokenizer = Tokenizer.from_buffer(data.encode() if isinstance(data, str) else data)
         except Exception as error:  # the library's own errors are of no narrower class

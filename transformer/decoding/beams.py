@@ -38,7 +38,7 @@ from transformer.decoding.limits import Limits, length_divisor
 from transformer.decoding.steps import not_a_number
 
 
-class Ended(NamedTuple):
+class Finished(NamedTuple):
     """Sentences of one length that a search has set aside, the likeliest one of each source."""
 
     sources: Int[Tensor, " m"]  # which sentence of the batch each is a translation of
@@ -69,7 +69,7 @@ class Beams:
         self.n_ended = torch.zeros(n, dtype=torch.long, device=device)  # of each sentence
         # of what has ended, the best score of each sentence
         self.best_score = torch.full((n,), -math.inf, dtype=torch.float32, device=device)
-        self.ended: list[Ended] = []  # at most one entry for each length
+        self.ended: list[Finished] = []  # at most one entry for each length
         # the table: what each beam has written, <bos> in front, and its log-probability
         self.tokens = limits.unwritten(n, K, limits.max_len + 1, pad_id=pad_id, device=device)
         self.tokens[:, :, 0] = limits.first_tokens(n, device)[:, None]
@@ -77,11 +77,11 @@ class Beams:
         self.log_p[:, 0] = 0.0  # all beams begin alike: only the first counts
 
     def first_rows(self) -> Int[Tensor, " n_beams"]:
-        """Which sentence each beam starts from: 0 0 1 1 in the table above."""
+        """The sentence that each beam starts from: 0 0 1 1 in the table above."""
         return self.going.repeat_interleave(self.K)
 
     def last_tokens(self) -> Int[Tensor, " n_beams"]:
-        """What each beam ends with."""
+        """The last token of each beam."""
         return self.tokens[:, :, self.length].flatten()
 
     def advance(self, logits: Float[Tensor, "n_beams vocab"]) -> Int[Tensor, " remaining"]:
@@ -113,7 +113,7 @@ class Beams:
         return rows.flatten()
 
     def _go_on(self) -> Bool[Tensor, " n"]:
-        """Which sentences are not done; NaN goes on, for ``finish`` to meet it."""
+        """True for sentences that are not done; NaN goes on, for ``finish`` to meet it."""
         if self.early_stopping:
             return self.n_ended[self.going] < self.K
         lengths = self.length + 1, self.limits.max_len
@@ -129,13 +129,13 @@ class Beams:
         self._keep(tokens, log_p)
 
     def _keep(self, tokens: Tensor, log_p: Tensor) -> None:
-        """The likeliest of each sentence: of one length, no penalty prefers another."""
+        """Keeps the likeliest of each sentence: of one length, no penalty prefers another."""
         log_p, beam = log_p.max(dim=1)
         some = log_p > -math.inf
         written = tokens[some, beam[some], 1 : self.length + 1]
-        self.ended.append(Ended(self.going[some], written, log_p[some]))
+        self.ended.append(Finished(self.going[some], written, log_p[some]))
 
-    def finish(self) -> list[Ended]:
+    def finish(self) -> list[Finished]:
         """All that was set aside; a sentence without an end counts as far as it is written.
 
         Raises ValueError where the logits were NaN. These are the first among the continuations

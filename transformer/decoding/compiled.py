@@ -39,7 +39,7 @@ from transformer.runtime import compile_or_refuse, evaluating
 def compiled_greedy(
     model: Decodable, src: Int[Tensor, "B S"], limits: Limits
 ) -> Int[Tensor, "B length"]:
-    """What ``greedy_decode`` writes, all steps but the first by ``torch.compile``; chapter 13."""
+    """The tokens of ``greedy_decode``, all steps but the first by ``torch.compile``; chapter 13."""
     limits.check(model, len(src))
     if not model.takes_cache:
         raise ValueError("compiled must be False for a model that takes no cache, got True")
@@ -61,7 +61,7 @@ def compiled_greedy(
             if ended.all():
                 break
             if t == 0:  # the first step has set the room aside
-                state, step = FixedState(state), _compiled_step()
+                state, step = StaticState(state), _compiled_step()
             else:
                 state.length.add_(1)
     if not are_numbers:
@@ -78,7 +78,7 @@ def _step(
     eos_id: int,
     pad_id: int,
 ) -> Int[Tensor, " B"]:
-    """The likeliest next token of each sentence; notes what has ended, and is infinite."""
+    """The likeliest next token of each sentence; updates ``ended`` and ``are_numbers``."""
     logits = model.decode_next(tokens, state)
     if model.pad_id is not None:  # padding is not a word
         logits[:, pad_id] = -math.inf
@@ -93,8 +93,8 @@ def _compiled_step() -> Callable[..., Tensor]:
     return compile_or_refuse(_step)  # past the limit of shapes that it keeps, it runs as it is
 
 
-class FixedState:
-    """What ``decode_next`` asks of a state, in tensors whose shapes no step changes."""
+class StaticState:
+    """A decoder's state whose tensors keep their shapes: all that ``decode_next`` asks of one."""
 
     def __init__(self, state: Caches):
         self.words, self.n_padding = state.words, state.n_padding
@@ -104,24 +104,26 @@ class FixedState:
             if mask is not None:
                 mask = noted(mask, note_of(mask), for_good=True)
             self.memory = Memory(vectors, mask)
-        rooms: list[Any] = [getattr(cache, "self_attention", cache) for cache in state.caches]
-        device = rooms[0].keys.device
+        growing: list[Any] = [getattr(cache, "self_attention", cache) for cache in state.caches]
+        device = growing[0].keys.device
         self.length = torch.tensor(state.length, device=device)
-        self.places = torch.arange(rooms[0].max_len, device=device)
+        self.places = torch.arange(growing[0].max_len, device=device)
         self.caches: list[Any] = [
-            WholeWindow(room, self.length)
-            if isinstance(room, WindowCache)
-            else WholeRoom(room, self.length)
-            for room in rooms
+            StaticWindowCache(cache, self.length)
+            if isinstance(cache, WindowCache)
+            else StaticCache(cache, self.length)
+            for cache in growing
         ]
         if self.memory is not None:
             memories = [cache.cross_attention for cache in state.caches]
-            self.caches = list(map(LayerCache.of, self.caches, memories))
+            self.caches = list(map(LayerCache, self.caches, memories))
 
-    def where(self) -> Int[Tensor, "#B 1"]:
+    def next_position(self) -> Int[Tensor, "#B 1"]:
+        """The position of the next token, as :class:`~transformer.cache.Caches` counts it."""
         return self.length.view(1, 1) - self.n_padding
 
     def mask(self, window: int | None = None) -> Bool[Tensor, "*#B room"]:
+        """The mask that :class:`~transformer.cache.Caches` has, for all places of a cache."""
         read = (self.places <= self.length)[None]  # what is written, and the new token
         read = read if self.words is None else read & self.words
         if window is not None:  # of the last so many places, the new token's behind the others
@@ -130,8 +132,8 @@ class FixedState:
         return noted(read, "keyed")
 
 
-class WholeRoom(KeyValueCache):
-    """A cache of which every step reads all the room; ``length`` is a tensor."""
+class StaticCache(KeyValueCache):
+    """A cache of one shape: a step writes one position and reads all; ``length`` is a tensor."""
 
     keys: Any
     values: Any
@@ -151,8 +153,8 @@ class WholeRoom(KeyValueCache):
         return self.keys, self.values
 
 
-class WholeWindow(WindowCache):
-    """A cache with a window of which every step reads all; before a text, it holds zeros."""
+class StaticWindowCache(WindowCache):
+    """A cache of one shape for a window: it starts with zeros, and a step reads all of them."""
 
     keys: Any
     values: Any

@@ -45,11 +45,11 @@ class Limits:
         _check_id(model, eos_id=self.eos_id)
 
     def first_tokens(self, n_sentences: int, device: torch.device | str) -> Int[Tensor, " n"]:
-        """What the first step reads of each sentence."""
+        """The token of each sentence that the first step reads."""
         return torch.zeros(n_sentences, dtype=torch.long, device=device) + self.bos_id
 
     def unwritten(self, *sizes: int, pad_id: int | None, device: torch.device | str) -> Tensor:
-        """Sentences, int64, of what stands behind an end: padding, or ``eos_id`` without any."""
+        """A tensor of these sizes, filled with what follows an end: padding, or else ``eos_id``."""
         return torch.full(sizes, self.eos_id if pad_id is None else pad_id, device=device)
 
 

@@ -11,12 +11,12 @@ Logits = Float[Tensor, "B vocab"]
 
 @runtime_checkable
 class Selectable(Protocol):
-    """What holds a row for each sentence: a memory, or the state of a decoder."""
+    """A memory, or the state of a decoder: it holds a row for each sentence."""
 
     def select(self, rows: Int[Tensor, " N"]) -> Any:
-        """These sentences, in this order; one may be named more than once.
+        """Selects these sentences, in this order; one may be named more than once.
 
-        A memory returns them; a state keeps them, and no others.
+        A memory returns a memory of them; a state keeps them, and no others.
         """
 
 
@@ -29,7 +29,7 @@ class Decodable(Protocol):
 
     @property
     def pad_id(self) -> int | None:
-        """What fills a sentence that has ended, and is never written; at None it is its end."""
+        """The id that fills a sentence which has ended, and is never written; at None, its end."""
         ...
 
     @property

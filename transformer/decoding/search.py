@@ -14,10 +14,6 @@ from transformer.decoding.limits import FirstToken, Limits, check_length_penalty
 from transformer.decoding.protocol import Decodable, Logits
 from transformer.decoding.steps import decoding_steps, not_a_number
 
-# The temperatures that float32 can divide by. Beyond them the distribution no longer changes: all
-# on the likeliest token, or the same for each.
-COLDEST, HOTTEST = torch.finfo(torch.float32).tiny, torch.finfo(torch.float32).max
-
 
 def greedy_decode(
     model: Decodable,
@@ -80,7 +76,9 @@ def sample(
             raise ValueError(f"top_p must be above 0 and at most 1, got {top_p}")
 
     def draw(logits: Logits) -> Int[Tensor, " B"]:
-        logits = _at_temperature(logits.float(), temperature)
+        logits = logits.float()
+        # the largest moves to 0, where no temperature makes it infinite, and no share changes
+        logits = (logits - logits.amax(dim=-1, keepdim=True)) / temperature
         shares = keep_top_p(keep_top_k(logits, top_k), top_p).softmax(dim=-1)
         if not (shares[:, 0] >= 0).all():  # one NaN makes a whole row NaN
             raise not_a_number()
@@ -205,13 +203,6 @@ def generate(
     if not are_numbers:
         raise not_a_number()
     return out[:, : t + 1].clone()  # a tensor like any other, which one of inference mode is not
-
-
-def _at_temperature(logits: Logits, temperature: float) -> Logits:
-    # The largest logit is moved to 0, where no temperature makes it infinite; what is added to all
-    # logits of a row does not change their softmax.
-    temperature = min(max(temperature, COLDEST), HOTTEST)
-    return (logits - logits.amax(dim=-1, keepdim=True)) / temperature
 
 
 def keep_top_k(logits: Logits, k: int | None) -> Logits:

@@ -28,7 +28,7 @@ class CachedSteps:
 
 
 class UncachedSteps:
-    """The same logits the long way: each step reads all that is written once more."""
+    """The logits of :class:`CachedSteps`, for which each step reads again all that is written."""
 
     def __init__(self, model: Decodable, src: Int[Tensor, "B S"], max_len: int):
         self.model, self.memory = model, model.encode(src)
@@ -51,7 +51,7 @@ Steps = CachedSteps | UncachedSteps
 def decoding_steps(
     model: Decodable, src: Int[Tensor, "B S"], limits: Limits, *, use_cache: bool
 ) -> Iterator[Steps]:
-    """Checks what decoding is given, then runs it in evaluation mode and without gradients."""
+    """Steps of decoding in evaluation mode and without gradients, once ``limits`` are checked."""
     limits.check(model, len(src))
     kind = CachedSteps if use_cache and model.takes_cache else UncachedSteps
     with evaluating(model), torch.inference_mode():
@@ -59,7 +59,7 @@ def decoding_steps(
 
 
 def not_a_number() -> ValueError:
-    """What a search raises where the model's logits are NaN or ∞, which no search can compare."""
+    """The error of a search whose logits are NaN or ∞, which cannot be compared."""
     return ValueError(
         "model must give logits that are numbers, got NaN or infinity: some of its weights, "
         "or of what it makes of src, are not finite"

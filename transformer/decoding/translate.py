@@ -53,9 +53,9 @@ def translate(
 def source_batches(
     sentences: Sequence[str], model: Decodable, tokenizer: Tokenizing, *, batch_size: int
 ) -> Iterator[tuple[list[int], Tensor]]:
-    """Which sentences are decoded together, and their ids (B, S) on the model's device.
+    """Batches: the numbers of the sentences in each, and their ids (B, S) on the model's device.
 
-    Sentences of similar length, so that there is little padding, and the longest first, so that
+    Their lengths are similar, so that there is little padding, and the longest first, so that
     what runs out of memory does so at once. A sentence without a word is in no batch.
 
     Raises ValueError for a sentence too long for the model, naming its place.

@@ -93,7 +93,7 @@ def save_marian(
 
 
 def _write(folder: Path, weights: dict[str, Tensor], c: TransformerConfig, start: int) -> None:
-    """The weights and both files of settings; config.json comes last, and makes it whole."""
+    """Writes the weights and both files of settings; config.json is last, and makes it whole."""
     # safetensors wants each number once, one after the other, and transformers wants "format"
     stored = {name: x.detach().cpu().contiguous().clone() for name, x in weights.items()}
     replace_file(folder / "model.safetensors", save(stored, metadata={"format": "pt"}))
@@ -125,7 +125,7 @@ def _check(
 
 
 def _weights(model: Transformer) -> dict[str, Tensor]:
-    """By their names, with their order of channels."""
+    """The weights by Marian's names, in Marian's order of channels."""
     c = model.config
     ours = dict(model.state_dict())
     order = torch.cat([torch.arange(0, c.d_model, 2), torch.arange(1, c.d_model, 2)])
@@ -155,7 +155,7 @@ def _weights(model: Transformer) -> dict[str, Tensor]:
 
 
 def _reordered(name: str, x: Tensor | None, order: Tensor) -> Tensor:
-    """A weight or a bias of a layer; of attention, each has as many rows as it has columns."""
+    """A weight or a bias of a layer in Marian's order; those of attention must be square."""
     if x is None:
         raise ValueError(f"model must have Marian's parts, got none of the name {name}")
     d_model = len(order)
@@ -168,7 +168,7 @@ def _reordered(name: str, x: Tensor | None, order: Tensor) -> Tensor:
 
 
 def _from_zero(weights: dict[str, Tensor], model: Transformer) -> dict[str, Tensor]:
-    """With a last token of zeros, and the vector of <bos> in the decoder's first position."""
+    """The weights with one more token, of zeros; <bos> is in the decoder's first position."""
     c, table = model.config, weights["model.shared.weight"]
     positions = sinusoidal_encoding(c.max_len, c.d_model).to(table)
     positions = torch.cat([positions[:, 0::2], positions[:, 1::2]], dim=1)
@@ -184,7 +184,7 @@ def _from_zero(weights: dict[str, Tensor], model: Transformer) -> dict[str, Tens
 
 
 def _settings(c: TransformerConfig, start: int) -> dict[str, Any]:
-    """Their config.json; ``start`` is <bos>, or one past the vocabulary."""
+    """The settings in Marian's config.json; ``start`` is <bos>, or one past the vocabulary."""
     n_more = int(start != BOS_ID)
     return {
         "model_type": "marian",
@@ -212,7 +212,7 @@ def _settings(c: TransformerConfig, start: int) -> dict[str, Any]:
 
 
 def _generation(c: TransformerConfig, start: int) -> dict[str, Any]:
-    """As ``translate`` decodes with ``early_stopping``, Marian's rule; theirs divides by n^0.6."""
+    """Settings that decode as ``translate`` with ``early_stopping``; theirs divides by n^0.6."""
     return {
         **_ends(start),
         "num_beams": 4,

@@ -59,7 +59,6 @@ class FamilyConfig(LayerConfig):
             check_positive(head_dim=self.head_dim)
         self._check_windows()
         super().__post_init__()
-        self._check_size(self.vocab_size, n_layers=self.n_layers)
         if self.pad_id is not None:
             check_pad_id(self.pad_id, self.vocab_size, self.vocab_size)
         for name in ("tie_embeddings", "qk_norm", "sandwich_norm", "scale_embeddings"):
@@ -94,7 +93,7 @@ class FamilyConfig(LayerConfig):
 
     @property
     def windows(self) -> tuple[int | None, ...]:
-        """Of each layer, how many of the last tokens it sees; None stands for all."""
+        """How many of the last tokens each layer sees; None stands for all."""
         kinds = self.layer_types or ["sliding_attention"] * self.n_layers
         return tuple(self.window if kind == "sliding_attention" else None for kind in kinds)
 

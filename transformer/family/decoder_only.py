@@ -46,7 +46,7 @@ class DecoderOnly(Stack):
         return all(map(takes_cache, self.blocks))
 
     def forward(self, tokens: Int[Tensor, "B T"]) -> Float[Tensor, "B T vocab_size"]:
-        """Raises ValueError for ids outside the vocabulary and lengths past ``max_len``."""
+        """The logits after each token; ValueError for unknown ids and lengths past ``max_len``."""
         return self.read(tokens, self.padding_mask(tokens))
 
     def read(
@@ -55,23 +55,25 @@ class DecoderOnly(Stack):
         words: Bool[Tensor, "B 1 1 T"],
         caches: Sequence[KeyValueCache] | None = None,
     ) -> Float[Tensor, "B T vocab_size"]:
-        """The logits after each token, of which some are words; ``caches``, if any, are empty."""
+        """The logits after each token; ``words`` is a mask, ``caches``, if any, are empty."""
         x = self.embedding(tokens, word_positions(words))
         mask, window = decoder_mask(words), self.config.window
         local = mask if window is None else decoder_mask(words, window)
         return self.output(self.run(x, mask, caches, local=local))
 
-    def encode(self, src: Int[Tensor, "B P"]) -> "Written":
+    def encode(self, src: Int[Tensor, "B P"]) -> "PromptMemory":
         """The prompts, as what decoding without a cache reads anew at each step."""
         if src.size(1):
             self._prompt(src)
-        return Written(src)
+        return PromptMemory(src)
 
-    def decode(self, tgt: Int[Tensor, "B T"], memory: "Written") -> Float[Tensor, "B T vocab_size"]:
+    def decode(
+        self, tgt: Int[Tensor, "B T"], memory: "PromptMemory"
+    ) -> Float[Tensor, "B T vocab_size"]:
         """The logits after each token of ``tgt``, which follows the prompt."""
         return self(torch.cat([memory.tokens, tgt], dim=1))[:, memory.tokens.size(1) :]
 
-    def start_decoding(self, src: Int[Tensor, "B P"], *, max_len: int) -> "Prompted":
+    def start_decoding(self, src: Int[Tensor, "B P"], *, max_len: int) -> "PromptState":
         """Reads the prompts at once, and makes room for ``max_len`` tokens more; chapter 10."""
         check_positive(max_len=max_len)
         length = src.size(1) + max_len
@@ -84,24 +86,24 @@ class DecoderOnly(Stack):
             for window in self.config.windows
         ]
         if not src.size(1):
-            return Prompted(noted(padding_mask(src), "full"), caches)
+            return PromptState(noted(padding_mask(src), "full"), caches)
         words = self._prompt(src)
         self.read(src, words, caches)
-        return Prompted(words, caches)
+        return PromptState(words, caches)
 
     def decode_next(
-        self, tokens: Int[Tensor, " B"], state: "Prompted"
+        self, tokens: Int[Tensor, " B"], state: "PromptState"
     ) -> Float[Tensor, "B vocab_size"]:
         """The logits after one more token of each text; ``state`` grows by it.
 
         The tokens are not checked: they are what the last step's logits chose.
         """
-        x = self.embedding(tokens[:, None], state.where())
+        x = self.embedding(tokens[:, None], state.next_position())
         local = state.mask(self.config.window)
         return self.output(self.run(x, state.mask(), state.caches, local=local))[:, 0]
 
     def _prompt(self, src: Tensor) -> Bool[Tensor, "B 1 1 P"]:
-        """Which tokens of prompts are words; ValueError where padding stands behind one."""
+        """A mask, True at the words of prompts; ValueError where padding stands behind one."""
         words = self.padding_mask(src, "src")
         if note_of(words) != "full" and has_values(src):
             ends = words[:, 0, 0]
@@ -113,19 +115,19 @@ class DecoderOnly(Stack):
         return words
 
 
-class Written:
+class PromptMemory:
     """A prompt, as the memory of decoding without a cache; chapter 14."""
 
     def __init__(self, tokens: Int[Tensor, "B P"]):
         self.tokens = tokens
 
-    def select(self, rows: Rows) -> "Written":
-        """Of these texts, in this order."""
-        return Written(self.tokens[rows])
+    def select(self, rows: Rows) -> "PromptMemory":
+        """The prompts of these texts alone, in this order."""
+        return PromptMemory(self.tokens[rows])
 
 
-class Prompted(Caches):
-    """What is kept between steps: caches, and which of their positions are words; chapter 14."""
+class PromptState(Caches):
+    """The state between steps: caches, and which of their positions are words; chapter 14."""
 
     def __init__(self, words: Bool[Tensor, "B 1 1 P"], caches: Sequence[KeyValueCache]):
         super().__init__(caches)
@@ -134,7 +136,7 @@ class Prompted(Caches):
             room = caches[0].max_len - words.size(-1)
             self.words = F.pad(words, (0, room), value=True)  # what is written is a word
 
-    def join(self, other: "Prompted") -> None:
+    def join(self, other: "PromptState") -> None:
         """Puts the texts of another state below these, however much each has read; chapter 17.
 
         Raises ValueError where prompts are padded, or none was read yet.

@@ -68,13 +68,13 @@ class EncoderOnly(Stack):
     def forward(
         self, tokens: Int[Tensor, "B T"], types: Int[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T vocab_size"]:
-        """Errors as of :meth:`encode`."""
+        """The logits of the word at each position; errors are those of :meth:`encode`."""
         return self.head(self.encode(tokens, types))
 
     def encode(
         self, tokens: Int[Tensor, "B T"], types: Int[Tensor, "B T"] | None = None
     ) -> Float[Tensor, "B T d_model"]:
-        """The vectors; ``types`` says of each token to which segment it belongs, else to segment 0.
+        """The vectors; ``types`` gives the segment of each token, which otherwise is 0.
 
         Raises ValueError for ids outside the vocabulary, lengths past ``max_len``, and types of a
         model that has none or not as many.

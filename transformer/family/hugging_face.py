@@ -23,6 +23,7 @@ from transformer.family.published import (
     activation,
     layer_types,
     pad_token,
+    positive,
     require,
     rope_theta,
     rope_thetas,
@@ -30,12 +31,12 @@ from transformer.family.published import (
 )
 from transformer.family.stack import Stack
 from transformer.saved import read_json
-from transformer.tensors import check_finite, copy_tensors, open_tensors
+from transformer.tensors import open_tensors
 
 Weights = Mapping[str, Tensor] | str | Path | nn.Module
 Model = TypeVar("Model", bound=Stack)
 
-# What older files hold besides weights: masks, counted positions, the frequencies of rotation.
+# What published files hold besides weights: masks, counted positions, frequencies of rotation.
 _CONSTANTS = re.compile(r"\.attn\.(masked_)?bias$|\.position_ids$|\.rotary_emb\.inv_freq$")
 
 
@@ -48,8 +49,9 @@ def load_gpt2(weights: Weights, config: Any = None, *, pad_id: int | None = None
     every token is text, if the config has none, as GPT-2's, or takes for it a token that also
     begins or ends a text.
 
-    Raises ValueError for a file that is damaged, a config that our parts do not cover, weights that
-    are missing, left over or not finite; OSError for a file that cannot be read.
+    Raises ValueError for a file that is damaged, a config that our parts do not cover, and weights
+    that are missing or left over; TypeError for a size that is no integer; OSError for a file that
+    cannot be read.
     """
     theirs, c = _read(weights, config, "gpt2")
     require(c, scale_attn_weights=True, scale_attn_by_inverse_layer_idx=False)
@@ -100,7 +102,7 @@ def load_bert(weights: Weights, config: Any = None, *, pad_id: int | None = None
         n_token_types=c["type_vocab_size"],
         pad_id=pad_token(c, pad_id),
     )
-    renamed = {"gamma": "weight", "beta": "bias"}  # what a norm has in older files
+    renamed = {"gamma": "weight", "beta": "bias"}  # what a norm has in the published files
     theirs = {
         re.sub(r"(gamma|beta)$", lambda found: renamed[found[0]], name): x
         for name, x in theirs.items()
@@ -178,7 +180,7 @@ def load_gemma3(weights: Weights, config: Any = None, *, pad_id: int | None = No
         scale_embeddings=True,
     )
     made = made.replace(layer_types=layer_types(c))  # as many as layers, whose number is checked
-    stretch = math.sqrt(made.d_k / c["query_pre_attn_scalar"])
+    stretch = math.sqrt(made.d_k / positive(c, "query_pre_attn_scalar"))
 
     def convert(ours: str, name: str, x: Tensor) -> Tensor:
         if "norm" in ours:
@@ -203,8 +205,8 @@ def in_pairs(d_k: int, ours: str, name: str, x: Tensor) -> Tensor:
 def _read(
     weights: Weights, config: Any, model_type: str
 ) -> tuple[dict[str, Tensor], PublishedConfig]:
-    """A state dict and its config, both without what says nothing of the model."""
-    place, source = "weights", "config"
+    """A state dict without constants, and its config, which knows what to call itself."""
+    source = "config"
     if isinstance(weights, nn.Module):
         config = getattr(weights, "config", None) if config is None else config
         weights = weights.state_dict()
@@ -212,10 +214,9 @@ def _read(
         wanted = "a model, its state dict or a folder with config.json and model.safetensors"
         if not isinstance(weights, str | Path):
             raise ValueError(f"weights must be {wanted}, got {type(weights).__name__}")
-        place, about = str(weights), Path(weights) / "config.json"
-        files = _files_of_weights(Path(weights))
+        about, files = Path(weights) / "config.json", _files_of_weights(Path(weights))
         if not files or not about.is_file():
-            raise ValueError(f"weights must be {wanted}, got {place!r}")
+            raise ValueError(f"weights must be {wanted}, got {str(weights)!r}")
         if config is None:
             config, source = read_json(about, None, "the config of a model"), str(about)
         weights = {name: x for file in files for name, x in open_tensors(file).items()}
@@ -227,8 +228,6 @@ def _read(
         got = config.get("model_type")
         raise ValueError(f"{source} must have the model_type {model_type!r}, got {got!r}")
     theirs = {name: x for name, x in weights.items() if not _CONSTANTS.search(name)}
-    for name, x in theirs.items():
-        check_finite(x, name, place)
     return theirs, PublishedConfig(config, source)
 
 
@@ -257,10 +256,8 @@ def _filled(
     with torch.device("meta"):
         outline = dict(make(config).named_parameters())  # a tied one once
     names = their_names(outline, table)
-    missing, left = (
-        sorted({*names.values()} - theirs.keys()),
-        sorted(theirs.keys() - names.values()),
-    )
+    missing = sorted({*names.values()} - theirs.keys())
+    left = sorted(theirs.keys() - names.values())
     if missing or left:
         raise ValueError(
             f"weights must be those of the config, got some too few, {missing}, or many, {left}"
@@ -271,7 +268,9 @@ def _filled(
             wanted, got = shape_text(outline[ours].shape), shape_text(x.shape)
             raise ValueError(f"{names[ours]} must make {ours} {wanted}, got {got}")
     model = make(config)
-    copy_tensors(converted, model)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(converted[name])
     return model.eval()
 
 
@@ -287,7 +286,7 @@ def _filled_like_llama(
 
 
 def _drop_copy(theirs: dict[str, Tensor], copy: str, original: str) -> None:
-    """Tied weights have two names in a state dict, and one in a file."""
+    """Drops the second name that tied weights have in a state dict, and not in a file."""
     x = theirs.pop(copy, None)
     if x is not None and not torch.equal(x, theirs.setdefault(original, x)):
         raise ValueError(f"{copy} and {original} must be equal in a tied model, got two tensors")

@@ -60,7 +60,7 @@ GEMMA3 = LLAMA | {
 
 
 def their_names(ours: Iterable[str], table: Mapping[str, str]) -> dict[str, str]:
-    """The name of each of our parameters, and theirs."""
+    """A table from the name of each of our parameters to theirs."""
     return {name: _their_name(name, table) for name in ours}
 
 

@@ -3,68 +3,28 @@
 What our parts cannot be raises a ValueError that names the file and the field.
 """
 
-import sys
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping
 from typing import Any, get_args
 
 from transformer.family.config import LayerType
 
 _ACTIVATIONS = {"relu": "relu", "gelu": "gelu", "gelu_new": "gelu_tanh"}
-# What values of a config.json are, by their names there. True is no number.
-_TYPES: tuple[tuple[str, Callable[[Any], bool], set[str]], ...] = (
-    (
-        "a positive integer",
-        lambda x: type(x) is int and x > 0,
-        {
-            *("vocab_size", "n_embd", "n_head", "n_layer", "n_inner", "n_positions"),
-            *("hidden_size", "num_attention_heads", "num_key_value_heads", "num_hidden_layers"),
-            *("intermediate_size", "max_position_embeddings", "type_vocab_size", "head_dim"),
-            *("sliding_window", "sliding_window_pattern"),
-        },
-    ),
-    ("an integer", lambda x: type(x) is int, {"pad_token_id"}),
-    (
-        "a number",
-        lambda x: type(x) in (int, float) and abs(x) <= sys.float_info.max,
-        {
-            *("layer_norm_epsilon", "layer_norm_eps", "rms_norm_eps", "rope_theta"),
-            *("resid_pdrop", "hidden_dropout_prob", "rope_local_base_freq"),
-        },
-    ),
-    (
-        "a positive number",
-        lambda x: type(x) in (int, float) and 0 < x <= sys.float_info.max,
-        {"query_pre_attn_scalar"},
-    ),
-    ("a bool", lambda x: type(x) is bool, {"tie_word_embeddings", "attention_bias"}),
-    ("a string", lambda x: type(x) is str, {"activation_function", "hidden_act"}),
-    ("a list", lambda x: isinstance(x, list), {"layer_types"}),
-    ("an object", lambda x: isinstance(x, Mapping), {"rope_parameters", "rope_scaling"}),
-)
-# What may be null there, which stands for none, or for what follows from the other fields.
-_NULLABLE = {
-    *("n_inner", "num_key_value_heads", "head_dim", "sliding_window", "layer_types"),
-    *("pad_token_id", "rope_parameters", "rope_scaling"),
-}
 
 
 class PublishedConfig(dict[str, Any]):
-    """A config.json, whose values are of the types that are theirs."""
+    """A config.json that knows what to call itself."""
 
     def __init__(self, values: Mapping[str, Any], source: str):
         super().__init__(values)
-        self.source = source  # what to call it
-        for wanted, is_right, names in _TYPES:
-            for name in self.keys() & names:
-                if not is_right(self[name]) and not (self[name] is None and name in _NULLABLE):
-                    raise ValueError(f"{source}: {name} must be {wanted}, got {self[name]!r}")
+        self.source = source
 
     def __missing__(self, name: str) -> Any:
         raise ValueError(f"{self.source} must have {name!r}, got only {sorted(self)}")
 
 
 def sizes(config: PublishedConfig, pad_id: int | None) -> dict[str, Any]:
-    """What Llama and those after it call alike."""
+    """The sizes, as Llama and the models after it call them."""
     c = config
     d, n_heads = c["hidden_size"], c["num_attention_heads"]
     d_k = c.get("head_dim")
@@ -91,6 +51,15 @@ def require(config: PublishedConfig, **wanted: Any) -> None:
             raise ValueError(f"{config.source} must have {needed}, got {got!r}")
 
 
+def positive(config: PublishedConfig, name: str, default: Any = None) -> float:
+    """A number above 0; ValueError where the field, or what stands for it, is none."""
+    number = config.get(name, default)
+    if type(number) not in (int, float) or not 0 < number < math.inf:
+        wanted = f"{name} must be a positive number"
+        raise ValueError(f"{config.source}: {wanted}, got {number!r}")
+    return float(number)
+
+
 def activation(config: PublishedConfig, name: str) -> str:
     """Our word for the activation of a feed-forward network that is not gated."""
     if config[name] not in _ACTIVATIONS:
@@ -107,7 +76,7 @@ def rope_theta(config: PublishedConfig) -> float:
         if kind != "default":
             wanted = "the rope_type 'default' for our parts"
             raise ValueError(f"{config.source} must have {wanted}, got {kind!r}")
-    return float(rope.get("rope_theta", config.get("rope_theta", 10_000.0)))
+    return positive(rope, "rope_theta", config.get("rope_theta", 10_000.0))
 
 
 def rope_thetas(config: PublishedConfig) -> tuple[float, float]:
@@ -116,7 +85,7 @@ def rope_thetas(config: PublishedConfig) -> tuple[float, float]:
     if not rope.keys() <= {*get_args(LayerType)}:
         wanted = f"rope_parameters for each of {get_args(LayerType)}"
         raise ValueError(f"{config.source} must have {wanted}, got {sorted(rope)}")
-    older: dict[LayerType, dict[str, Any]] = {  # what stands there in files of 2025
+    older: dict[LayerType, dict[str, Any]] = {  # as the published files have them
         "full_attention": {
             "rope_theta": config.get("rope_theta", 1e6),
             "rope_scaling": config.get("rope_scaling"),
@@ -131,8 +100,8 @@ def rope_thetas(config: PublishedConfig) -> tuple[float, float]:
 
 
 def layer_types(config: PublishedConfig) -> list[LayerType]:
-    """Which layers have a window: said of each, or all but one in so many; Gemma 3."""
-    types, every = config.get("layer_types"), config.get("sliding_window_pattern", 6)
+    """The kind of each layer, as listed, or all but one in so many with a window; Gemma 3."""
+    types, every = config.get("layer_types"), positive(config, "sliding_window_pattern", 6)
     if types is not None:
         return types
     numbers = range(1, config["num_hidden_layers"] + 1)
@@ -140,11 +109,11 @@ def layer_types(config: PublishedConfig) -> list[LayerType]:
 
 
 def pad_token(config: PublishedConfig, pad_id: int | None) -> int | None:
-    """What is asked for, or what the config keeps for padding and for nothing else."""
+    """The padding id: the one asked for, or a token that the config keeps for padding alone."""
     if pad_id is not None:
         return pad_id
     padding, ends = config.get("pad_token_id"), config.get("eos_token_id")
     text = [config.get("bos_token_id"), *(ends if isinstance(ends, list) else [ends])]
-    # Padding that is never seen is one thing; hiding the end of every text is another. A negative
-    # number stands for "none" in older configs.
-    return None if padding is None or padding in text or padding < 0 else padding
+    # Padding that is never seen is one thing; hiding the end of every text is another. In the first
+    # Llama's config, -1 stands for "none".
+    return None if padding in (-1, *text) else padding

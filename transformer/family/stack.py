@@ -73,11 +73,6 @@ class Stack(nn.Module, Pretrained):
         return self.norm(x)
 
     def padding_mask(self, tokens: Tensor, name: str = "tokens") -> Bool[Tensor, "B 1 1 T"]:
-        """Where words are. ValueError for ids outside the vocabulary, lengths past ``max_len``."""
-        mask = checked_padding_mask(tokens, self.pad_id, self.config.vocab_size, name=name)
-        if tokens.size(1) > self.config.max_len:
-            raise ValueError(
-                f"{name} must be no longer than max_len = {self.config.max_len}, "
-                f"got {tokens.size(1)} tokens"
-            )
-        return mask
+        """True where words are; ValueError for unknown ids and lengths past ``max_len``."""
+        c = self.config
+        return checked_padding_mask(tokens, c.pad_id, c.vocab_size, c.max_len, name=name)

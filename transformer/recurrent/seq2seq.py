@@ -22,7 +22,7 @@ Embedded = Float[Tensor, "B d_model"]  # one word of each sentence
 
 @dataclass
 class RecurrentState:
-    """What a decoder keeps between two words."""
+    """The state of a decoder between two words."""
 
     state: Float[Tensor, "B state"]
 
@@ -33,7 +33,7 @@ class RecurrentState:
 
 @dataclass
 class AttentionState(RecurrentState):
-    """With attention it also keeps the source, to look it up at every word."""
+    """The state of a decoder with attention, which keeps the source to look it up at every word."""
 
     memory: Memory
     keys: Float[Tensor, "B S d"]  # what a score makes of the memory, once
@@ -44,7 +44,7 @@ class AttentionState(RecurrentState):
 
 
 class EncoderDecoder(nn.Module, ABC):
-    """What both models below share, with the Transformer's methods; chapter 1.
+    """The part that both models below share, with the Transformer's methods; chapter 1.
 
     A model adds ``encode``, which makes the memory; ``start``, the decoder before its first word;
     and ``read``, which moves the decoder on by one word and gives what ``output`` turns into the
@@ -67,7 +67,7 @@ class EncoderDecoder(nn.Module, ABC):
 
     @abstractmethod
     def encode(self, src: Int[Tensor, "B S"]) -> Memory:
-        """What the decoder may know of each source sentence."""
+        """The memory: all that the decoder may know of each source sentence."""
 
     @abstractmethod
     def start(self, memory: Memory) -> Any:
@@ -80,13 +80,13 @@ class EncoderDecoder(nn.Module, ABC):
     def forward(
         self, src: Int[Tensor, "B S"], tgt: Int[Tensor, "B T"]
     ) -> Float[Tensor, "B T tgt_vocab_size"]:
-        """Raises ValueError for ids outside the vocabularies and shapes that do not fit."""
+        """The logits after each token; ValueError for unknown ids and shapes that do not fit."""
         return self.decode(tgt, self.encode(src))
 
     def decode(
         self, tgt: Int[Tensor, "B T"], memory: Memory
     ) -> Float[Tensor, "B T tgt_vocab_size"]:
-        """Position t sees the tokens 0 … t of ``tgt``, and the memory."""
+        """The logits after each token: position t sees 0 … t of ``tgt``, and the memory."""
         state = self.start(memory)
         steps = [self.read(y, state) for y in self._embed_target(tgt, memory)]
         return self.output(torch.stack(steps, dim=1))

@@ -41,13 +41,18 @@ class Explored:
     gold: Alignment | None = None
 
     def __post_init__(self):
-        for name, words in (("source", self.source), ("target", self.target)):
-            if isinstance(words, str):
-                raise ValueError(f"{name} must be a list of words, got the str {words!r:.60}")
         if not self.maps or not self.maps.keys() <= TITLES.keys():
             raise ValueError(f"maps must be of the kinds {[*TITLES]}, got {[*self.maps]}")
         for kind, weights in self.maps.items():
-            _check_map(kind, weights, len(self.rows(kind)), len(self.columns(kind)))
+            wanted = len(self.rows(kind)), len(self.columns(kind))
+            if weights.dim() != 4 or weights.shape[2:] != wanted or not weights.numel():
+                shape = "layers, heads, {}, {}".format(*wanted)
+                got = tuple(weights.shape)
+                raise ValueError(f"maps[{kind!r}] must have shape ({shape}), got {got}")
+            low, high = weights.min().item(), weights.max().item()
+            if not 0 <= low <= high <= 1.01:  # bfloat16 rounds; a comparison with NaN is false
+                between = f"got {low:.3g} to {high:.3g}"
+                raise ValueError(f"maps[{kind!r}] must lie between 0 and 1, {between}")
         S, T = len(self.source), len(self.target) - 1
         for i, j in self.gold or ():
             if not (0 <= i < S and 0 <= j < T):
@@ -76,25 +81,9 @@ def from_model(
             model(torch.tensor([src], device=device), torch.tensor([tgt[:-1]], device=device))
             layers: dict[Kind, list[Tensor]] = {kind: [] for kind in TITLES}
             for name, weights in recorded.items():  # decoder.layers.1.cross_attention
-                layers[_kind_of(name)].append(weights[0])
+                kind: Kind = "encoder" if name.startswith("encoder.") else "decoder"
+                layers["cross" if name.endswith("cross_attention") else kind].append(weights[0])
             maps = {kind: torch.stack(of_layers) for kind, of_layers in layers.items()}
             words = src_vocabulary.words(src), tgt_vocabulary.words(tgt)
             sentences.append(Explored(*words, maps, pair.alignment))
     return sentences
-
-
-def _kind_of(name: str) -> Kind:
-    """The kind of an attention that is called, say, decoder.layers.1.cross_attention."""
-    if name.endswith("cross_attention"):
-        return "cross"
-    return "encoder" if name.startswith("encoder.") else "decoder"
-
-
-def _check_map(kind: Kind, weights: Tensor, T: int, S: int) -> None:
-    n_layers, n_heads, *axes = weights.shape if weights.dim() == 4 else (0, 0)
-    if axes != [T, S] or n_layers * n_heads * T * S <= 0:
-        wanted, got = f"(layers, heads, {T}, {S})", tuple(weights.shape)
-        raise ValueError(f"maps[{kind!r}] must have shape {wanted} to fit the words, got {got}")
-    low, high = weights.min().item(), weights.max().item()
-    if not (low >= 0 and high <= 1.01):  # bfloat16 rounds; a comparison with NaN is false
-        raise ValueError(f"maps[{kind!r}] must lie between 0 and 1, got {low:.3g} to {high:.3g}")

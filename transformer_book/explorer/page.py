@@ -20,41 +20,37 @@ from transformer_book.explorer.explored import TITLES, Explored, Kind
 SCALE = 10_000  # weights are stored as integers; fine enough to keep the order of a row
 
 
-def explore(
-    sentences: Sequence[Explored],
-    *,
-    start: tuple[Kind, int, int] | None = None,
-    languages: tuple[str, str] = ("en", "fr"),
-) -> HTML:
+def explore(sentences: Sequence[Explored], *, start: tuple[Kind, int, int] | None = None) -> HTML:
     """Choose a sentence, a layer, a head and a word, and see where it looks; chapter 12.
 
     ``start`` is the kind of attention, layer and head, both from 0, that are seen first; without
-    it, the first head of the last layer of the last kind. ``languages``, of source and target, are
-    for screen readers. The same input gives the same bytes; nothing is loaded from elsewhere.
+    it, the first head of the last layer of the last kind. The same input gives the same bytes;
+    nothing is loaded from elsewhere.
 
     Raises ValueError if there is no sentence, if they differ in kinds, layers or heads, or if
     ``start`` is not among these.
     """
-    sentences = list(sentences)
-    sizes = _check_alike(sentences)
-    kind, layer, head = start or _last(sizes)
+    if not sentences:
+        raise ValueError("sentences must hold at least one sentence, got none")
+    all_sizes = [{k: tuple(s.maps[k].shape[:2]) for k in TITLES if k in s.maps} for s in sentences]
+    sizes = all_sizes[0]
+    for i, size in enumerate(all_sizes):
+        if size != sizes:
+            raise ValueError(
+                f"sentences[{i}] must have the (layers, heads) of the first, {sizes}, got {size}"
+            )
+    last = list(sizes)[-1]
+    kind, layer, head = start or (last, sizes[last][0] - 1, 0)
     if kind not in sizes or not (0 <= layer < sizes[kind][0] and 0 <= head < sizes[kind][1]):
         raise ValueError(f"start must name one of (layers, heads) = {sizes}, got {start}")
     data = {
         "scale": SCALE,
         "start": {"kind": kind, "layer": layer, "head": head},
         "titles": {kind: TITLES[kind] for kind in sizes},
-        "languages": languages,
+        "languages": ("en", "fr"),  # of source and target, for screen readers
         "sentences": [_stored(sentence) for sentence in sentences],
     }
     return _page(data, _table(sentences[0], kind, layer, head))
-
-
-def _last(sizes: dict[Kind, tuple[int, int]]) -> tuple[Kind, int, int]:
-    """The first head of the last layer of the last kind."""
-    kind = list(sizes)[-1]
-    n_layers, _ = sizes[kind]
-    return kind, n_layers - 1, 0
 
 
 def _stored(sentence: Explored) -> dict:
@@ -119,21 +115,3 @@ def _inlined(*names: str) -> str:
 
 def _file(name: str) -> str:
     return (files("transformer_book.explorer") / name).read_text(encoding="utf-8")
-
-
-def _check_alike(sentences: Sequence[Explored]) -> dict[Kind, tuple[int, int]]:
-    """The layers and heads of each kind, in the order of TITLES."""
-    if not sentences:
-        raise ValueError("sentences must hold at least one sentence, got none")
-    sizes = [{k: _size(s.maps[k]) for k in TITLES if k in s.maps} for s in sentences]
-    for i, size in enumerate(sizes):
-        if size != sizes[0]:
-            raise ValueError(
-                f"sentences[{i}] must have the (layers, heads) of the first, {sizes[0]}, got {size}"
-            )
-    return sizes[0]
-
-
-def _size(maps: Tensor) -> tuple[int, int]:
-    n_layers, n_heads, *_ = maps.shape
-    return n_layers, n_heads

@@ -2,42 +2,29 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 
-import lxml.html
+from lxml.html import HtmlElement
+
+from website.built import tree_of
 
 HOME = "http://site/"
 CARDS = "//meta[@property='og:url' or @property='og:image' or @name='twitter:image']/@content"
-WRITTEN = {
-    "sitemap.xml": re.compile("<loc>(.*?)</loc>"),
-}
+LOCATION = re.compile("<loc>(.*?)</loc>")  # of a page, in the sitemap
 EDITIONS = (".pdf", ".epub")
 
 
-def read(folder: Path) -> Iterator[tuple[str, lxml.html.HtmlElement]]:
-    for path in sorted(folder.rglob("*.html")):
-        name = path.relative_to(folder).as_posix()
-        if not name.startswith("_static/"):
-            parser = lxml.html.HTMLParser(encoding="utf-8")
-            yield name, lxml.html.document_fromstring(path.read_bytes(), parser=parser)
+def read(folder: Path) -> dict[str, HtmlElement]:
+    """The pages of the site by their names."""
+    names = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*.html"))}
+    return {name: tree_of(path) for name, path in names.items() if not name.startswith("_static/")}
 
 
-def links(page: lxml.html.HtmlElement) -> set[str]:
+def links(page: HtmlElement) -> set[str]:
     """What a page links to or loads, and what it says of itself to other sites."""
     loaded = ((element.get("rel"), value) for element, _, value, _ in page.iterlinks())
     return {value for rel, value in loaded if rel != "preconnect"} | set(page.xpath(CARDS))
-
-
-def all_links(folder: Path, pages: dict[str, lxml.html.HtmlElement]) -> dict[str, set[str]]:
-    """The links of each page, and of the files that search engines read."""
-    written = {
-        name: set(pattern.findall((folder / name).read_text(encoding="utf-8")))
-        for name, pattern in WRITTEN.items()
-        if (folder / name).is_file()
-    }
-    return {name: links(page) for name, page in pages.items()} | written
 
 
 def dead_links(folder: Path, home: str = HOME) -> list[str]:
@@ -46,13 +33,16 @@ def dead_links(folder: Path, home: str = HOME) -> list[str]:
     What begins with ``home``, the address that the site will have, is inside, too. An edition that
     stands beside the pages has to be linked.
     """
-    pages = dict(read(folder))
+    pages = read(folder)
+    linked = {name: links(page) for name, page in pages.items()}
+    if (sitemap := folder / "sitemap.xml").is_file():
+        linked[sitemap.name] = set(LOCATION.findall(sitemap.read_text(encoding="utf-8")))
     places = {name: set(page.xpath("//@id | //a/@name")) for name, page in pages.items()}
     found, reached = [], set()
     for name, page in pages.items():
         twice = [place for place, times in Counter(page.xpath("//@id")).items() if times > 1]
         found += [f"{name} has two places #{place}" for place in sorted(twice)]
-    for name, written in all_links(folder, pages).items():
+    for name, written in linked.items():
         for link in sorted(written):
             address, place = map(unquote, urldefrag(urljoin(home + name, link)))
             if not address.startswith(home):

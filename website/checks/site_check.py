@@ -3,30 +3,20 @@
 Each page is loaded on a wide light screen and on a narrow dark one, with all that can be unfolded
 unfolded. It fails when a page asks another host for anything, misses a file, logs an error, is
 wider than the screen or cuts something off, links to what is not there, or has a formula that is
-not set, or a picture or a fold without words; and where axe-core finds that a page shuts some
+not set, or a picture without words; and where axe-core finds that a page shuts some
 readers out, as by too little contrast. A screen of middle width is looked at without axe-core.
 """
 
 import os
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 import yaml
 from axe_playwright_python.base import AXE_SCRIPT
-from playwright.sync_api import (
-    Browser,
-    ConsoleMessage,
-    Error,
-    Page,
-    Request,
-    Response,
-    ViewportSize,
-)
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request, Response, ViewportSize
 
 from website import ROOT, SITE
 from website.browser import chromium
@@ -38,27 +28,8 @@ Look = tuple[Screen, str]  # at this page
 
 SCREENS: tuple[Screen, ...] = ((1280, "light"), (390, "dark"))
 BETWEEN: Screen = (820, "light")
-# What a browser would fetch by itself, as opposed to a link that a reader may follow.
-LOADS = re.compile(
-    r"<(?:script|img|iframe|source|video|audio|embed)\b[^>]*?\bsrc=[\"'](?:https?:)?//[^\"']+"
-    r"|<link\b(?=[^>]*\brel=[\"'][^\"']*(?:stylesheet|icon|preload|preconnect|prefetch))[^>]*"
-    r"?\bhref=[\"'](?:https?:)?//[^\"']+"
-    r"|url\(\s*[\"']?(?:https?:)?//[^)]+|@import\s+[\"'](?:https?:)?//[^\"']+",
-    re.IGNORECASE,
-)
 IN_THE_PAGE = Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
-
-BARRIERS = Path(__file__).with_name("barriers.js").read_text(encoding="utf-8")
-
-
-def written_addresses(folder: Path) -> list[str]:
-    """Outside addresses that a page or a style sheet would load by itself."""
-    files = sorted(p for p in folder.rglob("*") if p.suffix in (".html", ".css"))
-    return [
-        f"{path.relative_to(folder)} would load {match[0][:120]}"
-        for path in files
-        for match in LOADS.finditer(path.read_text(encoding="utf-8", errors="replace"))
-    ]
+ACCESSIBILITY = Path(__file__).with_name("accessibility.js").read_text(encoding="utf-8")
 
 
 def leads_on(path: Path) -> bool:
@@ -66,24 +37,11 @@ def leads_on(path: Path) -> bool:
     return path.read_text(encoding="utf-8").lower().startswith('<meta http-equiv="refresh"')
 
 
-def look_at(page: Page, address: str, base: str, barriers: bool) -> list[str]:
-    """What is wrong with one page on one screen.
-
-    With ``barriers`` axe-core looks, too, and what the page still loads is waited for.
-    """
-    found: list[str] = []
-    with listening(page, base, found):
-        page.goto(address, wait_until="load")
-        found += page.evaluate(IN_THE_PAGE)
-        if barriers:
-            found += what_shuts_out(page)
-            page.wait_for_load_state("networkidle")
-    return found
-
-
-@contextmanager
-def listening(page: Page, base: str, found: list[str]) -> Iterator[None]:
-    """Adds to ``found`` what the page asks other hosts for, misses, throws and logs as an error."""
+def window(browser: Browser, screen: Screen, base: str) -> tuple[Page, list[str]]:
+    """A window, and a list that fills with what its pages ask of other hosts, miss and throw."""
+    width, colours = screen
+    size: ViewportSize = {"width": width, "height": 844}
+    page, found = browser.new_page(viewport=size, color_scheme=colours), []
 
     def asks(request: Request) -> None:
         if not request.url.startswith((base, "data:", "blob:")):
@@ -93,9 +51,6 @@ def listening(page: Page, base: str, found: list[str]) -> Iterator[None]:
         if response.status >= 400:
             found.append(f"gets {response.status} for {response.url}")
 
-    def throws(error: Error) -> None:
-        found.append(f"throws {error}")
-
     def logs(message: ConsoleMessage) -> None:
         if message.type == "error":
             found.append(f"logs an error: {message.text}")
@@ -104,34 +59,26 @@ def listening(page: Page, base: str, found: list[str]) -> Iterator[None]:
 
     page.on("request", asks)
     page.on("response", gets)
-    page.on("pageerror", throws)
+    page.on("pageerror", lambda error: found.append(f"throws {error}"))
     page.on("console", logs)
-    yield
-    page.remove_listener("request", asks)
-    page.remove_listener("response", gets)
-    page.remove_listener("pageerror", throws)
-    page.remove_listener("console", logs)
-
-
-def what_shuts_out(page: Page) -> list[str]:
-    """What axe-core finds on a page."""
-    return [
-        f"breaks {rule} at {target}: {' '.join(summary.split())[:200]}"
-        for rule, target, summary in page.evaluate(BARRIERS, AXE_SCRIPT)
-    ]
+    return page, found
 
 
 def look_at_some(browser: Browser, looks: Iterable[Look], base: str) -> Iterator[tuple]:
     """Each look with what it finds; one window for each screen, since to open one takes long."""
-    windows: dict[Screen, Page] = {}
+    windows: dict[Screen, tuple[Page, list[str]]] = {}
     for screen, name in looks:
         if screen not in windows:
-            width, colours = screen
-            size: ViewportSize = {"width": width, "height": 844}
-            windows[screen] = browser.new_page(viewport=size, color_scheme=colours)
-        yield name, screen, look_at(windows[screen], base + name, base, screen != BETWEEN)
-    for window in windows.values():
-        window.close()
+            windows[screen] = window(browser, screen, base)
+        page, found = windows[screen]
+        found.clear()
+        page.goto(base + name, wait_until="load")
+        found += page.evaluate(IN_THE_PAGE)
+        if screen != BETWEEN:
+            for rule, target, summary in page.evaluate(ACCESSIBILITY, AXE_SCRIPT):
+                found.append(f"breaks {rule} at {target}: {' '.join(summary.split())[:200]}")
+            page.wait_for_load_state("networkidle")
+        yield name, screen, found.copy()
 
 
 def complaints(seen: Iterable[tuple]) -> list[str]:
@@ -163,7 +110,7 @@ def main(site: Path = SITE) -> int:
     files = sorted(site.rglob("*.html"), key=lambda path: -path.stat().st_size)  # long ones first
     names = [path.relative_to(site).as_posix() for path in files if not leads_on(path)]
     pages = [name for name in names if not name.startswith("_static/")]
-    found = written_addresses(site) + dead_links(site, config["html"]["baseurl"] or HOME)
+    found = dead_links(site, config["html"]["baseurl"] or HOME)
     server, base = serve(site)
     found += look_at_all(pages, base)
     server.shutdown()

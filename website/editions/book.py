@@ -11,10 +11,10 @@ from urllib.parse import unquote
 from lxml import html
 from lxml.html import HtmlElement
 
+from website.built import TERM
 from website.editions.pages import (
     Fault,
     Page,
-    classed,
     contents,
     fit_for_paper,
     linked,
@@ -40,7 +40,7 @@ but what it drew and found is not. The solutions come at the end of each chapter
 the package and the ledger of all claims are on the book's site, where some figures move.</p>
 <p>Set by Chromium in Source Serif, STIX Two Math and DejaVu Sans Mono.</p></div>"""
 DEFINED = re.compile(r"^(?:class|def) (\w+)(?!\w|\(\s*self)(?<!_solution)", re.M)
-Places = dict[str, list[tuple[Page, HtmlElement]]]
+Places = list[tuple[Page, HtmlElement]]
 
 
 def imprint(config: dict) -> Page:
@@ -68,86 +68,62 @@ def in_parts(pages: list[Page]) -> Iterator[Page]:
 
 
 def number(page: Page, element: HtmlElement) -> str:
-    """Of the section that the element stands in, or of its chapter; or what its page is called."""
+    """The number of the section or chapter that an element stands in, or else its page's name."""
     titles = [words(head) for head in element.xpath("ancestor::section/h2")] + [page.title]
     numbers = (re.match(r"[\d.]*\d", title) for title in titles)
     return next((found[0] for found in numbers if found), page.title.partition(":")[0])
 
 
-def where(places: list[tuple[Page, HtmlElement]], ids: Iterator[int]) -> list[HtmlElement]:
-    """A link to the first of the places in each section; the PDF makes a page number of it."""
-    links: dict[tuple[str, str], HtmlElement] = {}
-    for page, element in places:
-        section = page.name, number(page, element)
-        if section in links:
-            continue
-        if not element.get("id"):
-            element.set("id", f"indexed-{next(ids)}")
-        links[section] = new("a", section[1], class_="book-at")
-        links[section].set("href", f"/{page.name}.html#{element.get('id')}")
-    return list(links.values())
+def places(pages: list[Page]) -> dict[tuple[str, str], Places]:
+    """Where the text links a term of the glossary or stresses it, and where code defines a name.
 
-
-def places(pages: list[Page]) -> tuple[Places, Places, Places]:
-    """Where the text links a term or stresses it, where code defines what, and who is cited where.
-
-    A term has a place in each chapter that its entry in the glossary names. A Chinese name comes
-    second there.
+    The keys are the tag in which the index has a name, and the name. A term that no chapter links
+    or stresses has its place in the chapters that its entry names.
     """
-    first = f".//dl[{classed('glossary')}]/dt[not(preceding-sibling::*[1][self::dt])]"
-    entries = [entry for page in pages for entry in page.body.xpath(first)]
+    found: dict[tuple[str, str], Places] = defaultdict(list)
+    entries = [entry for page in pages for entry in page.body.xpath(TERM)]
     known = {str(entry.get("id")): words(entry) for entry in entries}
     known |= {name.lower().partition(" (")[0]: name for name in known.values()}
-    terms: Places = {name: [] for name in known.values()}
-    defined, cited = defaultdict(list), defaultdict(list)
-    chapters = {slug(page.name): page for page in pages if page.name.startswith("chapters/")}
+    chapters = {page.name: page for page in pages if page.name.startswith("chapters/")}
     for page in chapters.values():
         for element in page.body.iter("a", "em", "strong", "h1", "h2", "h3", "div"):
-            if element.tag == "a":
-                place = unquote(element.get("href", "").partition("#")[2])
-                cited[place].append((page, element))
-                name = known.get(place)
-            elif element.tag == "div":
-                is_code = "cell_input" in element.get("class", "").split()
-                code = element.text_content() if is_code else ""
-                for name in DEFINED.findall(code):
-                    defined[name].append((page, element))
+            if "cell_input" in element.get("class", "").split():
+                for name in DEFINED.findall(element.text_content()):
+                    found["code", name].append((page, element))
                 continue
-            else:
-                text = re.sub(r"^[\d.]+ |\.$", "", words(element).lower())
-                name = known.get(text) or known.get(text.removesuffix("s"))
-            if name:
-                terms[name].append((page, element))
+            text = re.sub(r"^[\d.]+ |\.$", "", words(element).lower())
+            link = unquote(element.get("href", "").partition("#")[2])
+            if name := known.get(link) or known.get(text) or known.get(text.removesuffix("s")):
+                found["span", name].append((page, element))
     for entry in entries:
-        name = words(entry)
-        found = terms[name]
-        said = re.compile(rf"\b{re.escape(name.partition(' (')[0])}", re.I)
-        for link in entry.xpath("following-sibling::dd[1]//a[contains(@href, 'chapters/')]"):
-            page = chapters[slug(link.get("href")).partition(".html")[0]]
-            if not any(page is other for other, _ in found):
-                named = (e for e in page.body.iter("p") if said.search(e.text_content()))
-                found.append((page, next(named, page.body.find(".//h1"))))
-        found.sort(key=lambda place: list(chapters.values()).index(place[0]))
-    return terms, defined, cited
+        if ("span", words(entry)) not in found:
+            for address in entry.xpath("following-sibling::dd[1]//a/@href"):
+                if named := chapters.get(address.removeprefix("../").partition(".html")[0]):
+                    found["span", words(entry)].append((named, named.body.find(".//h1")))
+    return found
 
 
 def index(pages: list[Page]) -> HtmlElement:
-    """Terms, classes and functions; the bibliography's works get the places that cite them."""
+    """The terms, classes and functions, each with a link to its first place in each section.
+
+    The PDF makes the number of a page of the section's.
+    """
     ids = count(1)
-    terms, defined, cited = places(pages)
     body = new("div", class_="book-index")
     body.append(new("h1", "Index"))
-    entries = [("span", *entry) for entry in terms.items()]
-    entries += [("code", *entry) for entry in defined.items()]
-    for tag, name, found in sorted(entries, key=lambda entry: entry[1].lower()):
+    for (tag, name), found in sorted(places(pages).items(), key=lambda entry: entry[0][1].lower()):
         line = new("p")
-        line.extend([new(tag, name), *where(found, ids)])
+        line.append(new(tag, name))
         line[0].tail = " "
+        sections: dict[tuple[str, str], HtmlElement] = {}
+        for page, element in found:
+            sections.setdefault((page.name, number(page, element)), element)
+        for (home, section), element in sections.items():
+            if not element.get("id"):
+                element.set("id", f"indexed-{next(ids)}")
+            address = f"/{home}.html#{element.get('id')}"
+            line.append(new("a", section, class_="book-at", href=address))
         body.append(line)
-    for page in pages:
-        for work in page.body.xpath(f".//div[{classed('citation')}]"):
-            if found := cited[work.get("id")]:
-                work.find("p").extend([new("span", " Cited: "), *where(found, ids)])
     return body
 
 

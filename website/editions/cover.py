@@ -5,9 +5,7 @@ from html import escape
 
 import torch
 
-from transformer.data.tokens import BOS_ID, EOS_ID
-from transformer.multihead import record_attention
-from transformer_book.experiments.translator import SENTENCES, corpus, trained, write
+from website.extensions.translator_files import opening
 
 WIDTH, HEIGHT = 1600, 2262  # the shape of A4
 CELL, GAP, LEFT, TOP = 250, 24, 404, 420
@@ -22,15 +20,9 @@ def looks() -> tuple[list[str], list[str], list[list[float]]]:
     As in the figure of chapter 0 they are the weights of the last layer's cross-attention, the mean
     over its heads, of the model that chapter 9 trains.
     """
-    model, english, french = trained(0).eval(), corpus().english, corpus().french
-    [translation] = write(model, SENTENCES[:1])
-    src = torch.tensor([[*english.encode(SENTENCES[0]), EOS_ID]])
-    with record_attention(model) as maps, torch.no_grad():
-        model(src, torch.tensor([[BOS_ID, *french.encode(translation)]]))
-    asked, written = SENTENCES[0].split(), translation.split()
-    last = [name for name in maps if name.endswith("cross_attention")][-1]
-    weights = maps[last][0].mean(dim=0)[: len(written), : len(asked)]
-    return asked, written, weights.tolist()
+    told = opening()
+    weights = torch.tensor([step["cross"][-1] for step in told["steps"]]).mean(dim=1)
+    return told["source"][:-1], told["target"][:-1], weights[:-1, :-1].tolist()  # without <eos>
 
 
 def cover(config: dict, subtitle: str) -> str:

@@ -23,7 +23,7 @@ from website.editions.book import SUBTITLE, book_pages
 from website.editions.cover import HEIGHT, WIDTH, cover
 from website.editions.offer import publish
 from website.editions.pages import Fault, Page, slug
-from website.editions.press import opened
+from website.editions.sandbox import opened
 
 # A drawing's colours for a dark page; some reading programs turn the page dark and not the picture.
 DARK = re.compile(rb"<style>@media\s?\(prefers-color-scheme: ?dark\).*?</style>", re.S)

@@ -22,24 +22,20 @@ import yaml
 from lxml import html
 from lxml.html import HtmlElement
 
+from website.built import ARTICLE, classed, tree_of
+
 RAW_TEX = re.compile(r"\$\$|\\[(\[]|\\(?:frac|sqrt|text|mathbf|operatorname|begin)\b")
-FEWEST_WORDS = 60  # on a page; one with fewer is no page of this book
 FEW_LINES = 10  # of code, which stay on one page
-FOR_THE_SITE = re.compile(r"appendix/(api|ledger)")
-OF_A_SCREEN = ("book-waits", "book-screen", "book-editions", "book-letters", "blank")
-
-
-def classed(name: str) -> str:
-    """The XPath condition of a CSS class."""
-    return f"contains(concat(' ', normalize-space(@class), ' '), ' {name} ')"
+SITE_ONLY = re.compile(r"appendix/(api|ledger)")
+SCREEN_ONLY = ("book-waits", "book-screen", "book-editions", "book-letters", "blank")
 
 
 NOT_FOR_PAPER = (
     ".//script | .//style | .//button | .//template | .//noscript"
     "| .//a[contains(@class, 'headerlink')] | .//*[contains(@class, 'viewcode-link')]"
-    f"| .//*[{' or '.join(map(classed, OF_A_SCREEN))}]"
+    f"| .//*[{classed(*SCREEN_ONLY)}]"
 )
-OF_A_RUN = re.compile(r"(→ From here on this page runs|Overwriting|Appending to) .*\n?", re.M)
+RUN_MESSAGES = re.compile(r"(→ From here on this page runs|Overwriting|Appending to) .*\n?", re.M)
 
 
 class Fault(Exception):
@@ -91,20 +87,15 @@ def contents(book: Path) -> tuple[dict, list[tuple[str, str]]]:
     pages = [(toc["root"], "")]
     for part in toc["parts"]:
         pages += [(page["file"], part["caption"]) for page in part["chapters"]]
-    return config, [page for page in pages if not FOR_THE_SITE.match(page[0])]
+    return config, [page for page in pages if not SITE_ONLY.match(page[0])]
 
 
 def read(site: Path, name: str, part: str) -> Page:
-    """A page as the site has it; raises :class:`Fault` if it is missing, empty or not of ours."""
+    """A page as the site has it; raises :class:`Fault` if it is missing."""
     path = site / f"{name}.html"
     if not path.is_file():
         raise Fault(f"{name}: there is no such page in the built site: run make book first")
-    tree = html.document_fromstring(path.read_bytes(), parser=html.HTMLParser(encoding="utf-8"))
-    article = next(iter(tree.xpath(f"//article[{classed('bd-article')}]")), None)
-    if article is None or article.find(".//h1") is None:
-        raise Fault(f"{name}: has no article with a title")
-    if (n_words := len(article.text_content().split())) < FEWEST_WORDS:
-        raise Fault(f"{name}: is empty, or nearly: {n_words} words")
+    [article] = tree_of(path).xpath(ARTICLE)
     article.tag = "div"
     article.attrib.clear()
     return Page(name, part, article)
@@ -120,7 +111,7 @@ def fit_for_paper(page: Page) -> None:
     for pre in list(page.body.iter("pre")):
         for line in pre.xpath(f".//span[{classed('line')} or not(node())]"):
             line.drop_tag()
-        pre.text = OF_A_RUN.sub("", pre.text or "")
+        pre.text = RUN_MESSAGES.sub("", pre.text or "")
         if not words(pre):
             pre.drop_tree()
         elif pre.text_content().count("\n") < FEW_LINES:
@@ -213,17 +204,14 @@ def pictures(pages: list[Page], site: Path) -> tuple[dict[str, Path], list[str]]
                 wrong.append(f"{page.name}: the picture {source} is not there")
             image.set("src", path)
             files[path] = site / path
-            for name in ("loading", "decoding", "fetchpriority"):
-                image.attrib.pop(name, None)
-            for name in {"width", "height"} & set(image.attrib):
-                image.set(name, str(round(float(image.get(name)))))  # no fractions in HTML
+            image.attrib.pop("loading", None)
     return files, wrong
 
 
 def raw_tex(pages: list[Page]) -> list[str]:
     """Formulas that Sphinx took for text: TeX that is neither code nor a formula."""
-    inside = " | ".join(f"ancestor::*[{classed(name)}]" for name in ("math", "highlight"))
-    query = f".//text()[not(ancestor::code | ancestor::pre | {inside})]"
+    inside = f"ancestor::code | ancestor::pre | ancestor::*[{classed('math', 'highlight')}]"
+    query = f".//text()[not({inside})]"
     texts = ((page.name, text) for page in pages for text in page.body.xpath(query))
     return [
         f"{name}: raw TeX: {' '.join(text.split())[:100]}"

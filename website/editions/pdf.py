@@ -21,7 +21,7 @@ from website.editions.book import SUBTITLE, book_pages
 from website.editions.cover import cover
 from website.editions.offer import publish
 from website.editions.pages import Fault, Page, new, slug
-from website.editions.press import BASE, opened
+from website.editions.sandbox import opened
 
 TEXT_WIDTH = 634  # px: A4 without the margins of print.css
 LISTED = ("Exercises", "Solutions")  # sections without a number that the contents name
@@ -130,20 +130,6 @@ def numbers(pdf: pikepdf.Pdf) -> dict[str, int]:
     return {name[1:]: number[place[0].objgen] for name, place in pdf.Root.Dests.items()}
 
 
-def dead_links(pdf: pikepdf.Pdf) -> list[str]:
-    """Links of the PDF that lead nowhere: to no place in it, or to what was on this machine."""
-    known, wrong = set(pdf.Root.get("/Dests", {}).keys()), []
-    for n, page in enumerate(pdf.pages, start=1):
-        for note in page.get("/Annots", []):
-            place = note.get("/Dest")
-            uri = str(note.get("/A", pikepdf.Dictionary()).get("/URI", ""))
-            if place is not None and isinstance(place, pikepdf.Name) and place not in known:
-                wrong.append(f"page {n}: a link to {place}, which is not there")
-            if uri.startswith((BASE, "file:")):
-                wrong.append(f"page {n}: a link to {uri}")
-    return wrong
-
-
 def printed(browser: Browser, text: str, site: Path, target: Path) -> None:
     """Prints the document to ``target``, until no number changes. Raises ``Fault``."""
     size = {"width": TEXT_WIDTH, "height": 970}
@@ -169,10 +155,8 @@ def printed(browser: Browser, text: str, site: Path, target: Path) -> None:
 
 
 def finish(target: Path, config: dict) -> int:
-    """Says whose book it is, and looks at the PDF itself; its pages. Raises ``Fault``."""
+    """Says whose book it is, and shuts the bookmarks; the number of its pages."""
     with pikepdf.open(target, allow_overwriting_input=True) as pdf:
-        if wrong := dead_links(pdf):
-            raise Fault("\n".join(wrong))
         with pdf.open_outline() as outline:
             for part in outline.root:
                 for item in [part, *part.children]:

@@ -11,7 +11,7 @@ from sphinx.application import Sphinx
 from sphinx.config import Config
 
 PLACEHOLDER = "https://github.com/your_name/"
-OF_THE_SITE = re.compile(r'<meta property="og:(?:url|image)\b.*\n')
+SITE_TAGS = re.compile(r'<meta property="og:(?:url|image)\b.*\n')
 
 
 def leave_out_the_repository(app: Sphinx, config: Config) -> None:
@@ -40,11 +40,10 @@ def leave_out_the_site(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
     if not app.config.html_baseurl:
-        context["metatags"] = OF_THE_SITE.sub("", context.get("metatags", ""))
+        context["metatags"] = SITE_TAGS.sub("", context.get("metatags", ""))
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("config-inited", leave_out_the_repository)
     app.connect("doctree-resolved", leave_out_what_is_said_of_it)
     app.connect("html-page-context", leave_out_the_site, priority=800)  # after opengraph's
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

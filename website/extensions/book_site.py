@@ -180,7 +180,7 @@ def says_nothing(app: Sphinx, what: str, name: str, member: object, skip: bool, 
     return skip or (getattr(member, "__doc__", None) or "").startswith("Alias for field number")
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("doctree-read", number_what_is_numbered)
     if "sphinx.ext.autodoc" in app.extensions:
         app.connect("autodoc-skip-member", says_nothing)
@@ -188,4 +188,3 @@ def setup(app: Sphinx) -> dict[str, bool]:
     app.add_post_transform(Citations)
     app.add_post_transform(ChineseNames)
     app.add_post_transform(ChapterLinks)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -14,17 +14,7 @@ import imagesize
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode, depart_HideCellInput
 from pygments.formatters import HtmlFormatter
-from pygments.token import (
-    Comment,
-    Keyword,
-    Name,
-    Number,
-    Operator,
-    Punctuation,
-    String,
-    Text,
-    Whitespace,
-)
+from pygments.token import Comment, Keyword, Name, Number, Operator, Punctuation, String, Text
 from sphinx.addnodes import desc_parameterlist
 from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
@@ -34,8 +24,8 @@ from sphinx.writers.html5 import HTML5Translator
 
 # Kinds of one look, on the site, on paper and in the ePub, are one. Half of a chapter's elements
 # would be names, signs and spaces of code: they look like all text.
-SAME = {
-    **dict.fromkeys((Name, Name.Namespace, Operator, Punctuation, Whitespace), Text),
+MERGED = {
+    **dict.fromkeys((Name, Name.Namespace, Operator, Punctuation, Text.Whitespace), Text),
     **dict.fromkeys((Keyword.Constant, Keyword.Namespace, Operator.Word), Keyword),
     **dict.fromkeys((String.Affix, String.Doc, String.Double, String.Escape), String),
     **dict.fromkeys((String.Interpol, String.Single), String),
@@ -65,7 +55,7 @@ def hanging(lines: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
 
 class BookFormatter(HtmlFormatter):
     def format(self, tokens, outfile) -> None:
-        super().format(((SAME.get(kind, kind), text) for kind, text in tokens), outfile)
+        super().format(((MERGED.get(kind, kind), text) for kind, text in tokens), outfile)
 
     def wrap(self, source: Iterator[tuple[int, str]]) -> Iterator[tuple[int, str]]:
         return super().wrap(hanging(source))
@@ -156,7 +146,7 @@ def leave_out(app: Sphinx, page: str, template: str, context: dict, doctree: obj
     ]
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     PygmentsBridge.html_formatter = BookFormatter
     app.add_post_transform(CodeBehindItsPicture)
     app.add_node(HideCodeCellNode, override=True, html=(visit_fold, depart_HideCellInput))
@@ -166,4 +156,3 @@ def setup(app: Sphinx) -> dict[str, bool]:
     parameters = HTML5Translator.visit_desc_parameterlist, depart_parameters
     app.add_node(desc_parameterlist, override=True, html=parameters)
     app.connect("html-page-context", leave_out, priority=900)  # after the theme has put it in
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

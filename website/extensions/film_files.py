@@ -44,7 +44,7 @@ class Rows(NamedTuple):
 
 @torch.inference_mode()
 def rows(nouns: list[Noun]) -> Rows:
-    """Those of each noun in each frame, for one and for several."""
+    """The rows of each noun in each frame, for one and for several."""
     model, (english, _) = trained(SEED).cpu(), grammar_vocabularies()
     told = [(noun, i, frame[i]) for noun in nouns for frame in FRAMES for i in (0, 1)]
     kept: list[Tensor] = []
@@ -81,7 +81,10 @@ def directions(nouns: list[Noun]) -> Tensor:
 
 
 def plane() -> dict[str, Any]:
-    """Made from every second noun; the others test it (``tests/site/test_film.py``)."""
+    """Two directions, their middle and the nouns, as ``plane.js`` has them.
+
+    They are made from every second noun; the others test them (``tests/site/test_film.py``).
+    """
     axes, found = directions(ONE_WORD[::2]), rows(ONE_WORD[::2])
     at, single = found.noun @ axes.T, ~found.many
     kinds = ((found.feminine & single, ~found.feminine & single), (found.many, single))

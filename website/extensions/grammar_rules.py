@@ -54,29 +54,21 @@ class NounPhrases(NamedTuple):
 def english_rules() -> dict[str, Any]:
     """``words``, by their kinds, and ``rules``, of which the last one writes a sentence.
 
-    A rule is groups of sequences, each behind the odds that its sequences have one by one, in
-    millionths. A sequence is a list of numbers, or one number: the words are counted first, then
-    the rules, which name earlier ones.
+    A rule is a list of sequences, each a list of numbers: first its odds in millionths, and then
+    its parts. The words are counted first, then the rules, which name earlier ones.
     """
     rules = _Rules()
     rules.number(rules.sentences())
     found = {part for sequences, _ in rules.numbers for each in sequences for part in each}
     parts = {part for part in found if not isinstance(part, int)}
     words = {kind: sorted(word for word, its in parts if its == kind) for kind in WORDS}
-    in_order = [(word, kind) for kind, those in words.items() for word in those]
-    place = {word: i for i, word in enumerate(in_order)}
-
-    def written(sequence: tuple[Part, ...]) -> int | list[int]:
-        numbers = [len(place) + p if isinstance(p, int) else place[p] for p in sequence]
-        return numbers[0] if len(numbers) == 1 else numbers
-
-    def grouped(sequences: tuple[tuple[Part, ...], ...], odds: tuple[int, ...]) -> list[list]:
-        groups: dict[int, list] = {p: [p] for p in odds}
-        for sequence, p in zip(sequences, odds, strict=True):
-            groups[p].append(written(sequence))
-        return [*groups.values()]
-
-    return {"words": words, "rules": [grouped(*rule) for rule in rules.numbers]}
+    in_order: list[Part] = [(word, kind) for kind, those in words.items() for word in those]
+    place = {part: i for i, part in enumerate([*in_order, *range(len(rules.numbers))])}
+    written = [
+        [[p, *(place[part] for part in each)] for each, p in zip(sequences, odds, strict=True)]
+        for sequences, odds in rules.numbers
+    ]
+    return {"words": words, "rules": written}
 
 
 class _Rules:
@@ -100,28 +92,28 @@ class _Rules:
         shares = tuple(round(1e6 * sum(rest.values()) / total) for rest in begun.values())
         return self.numbers.setdefault((sequences, shares), len(self.numbers))
 
-    def every(self, write: Callable[["_Told"], T]) -> Iterator[tuple[float, T]]:
+    def every_way(self, write: Callable[["_ScriptedWriter"], T]) -> Iterator[tuple[float, T]]:
         """What ``write`` returns for each way of choosing, and how likely that is."""
         told: list[int] | None = []
         while told is not None:
-            writer = _Told(self, told)
+            writer = _ScriptedWriter(self, told)
             result = write(writer)
             yield prod(odds[i] for i, odds in writer.made), result
             told = writer.next_way()
 
     def sentences(self) -> Odds:
         found: Odds = defaultdict(float)
-        for p, sentence in self.every(Writer.sentence):
+        for p, sentence in self.every_way(Writer.sentence):
             found[_parts(sentence.english)] += p
         return found
 
     def _noun_phrases(self, kinds: Kinds, role: str, negation: str) -> list[NounPhrases]:
-        def write(writer: _Told) -> tuple[Phrase, Determiners]:
+        def write(writer: _ScriptedWriter) -> tuple[Phrase, Determiners]:
             phrase = Writer.noun_phrase(writer, kinds, role, negation)
             return phrase, writer.determiners
 
         found: dict[int, Odds] = defaultdict(lambda: defaultdict(float))
-        for p, (phrase, determiners) in self.every(write):
+        for p, (phrase, determiners) in self.every_way(write):
             described = phrase.words.english
             after = _parts(described)
             for determiner, q in determiners.items():
@@ -135,12 +127,14 @@ class _Rules:
 
     def _determiners(self, noun: Noun, plural: bool, role: str, negation: str) -> Determiners:
         found: Determiners = defaultdict(float)
-        for p, words in self.every(lambda w: Writer.determiner(w, noun, plural, role, negation)):
+        for p, words in self.every_way(
+            lambda w: Writer.determiner(w, noun, plural, role, negation)
+        ):
             found[tuple((word, NO_UNIT) for word, _ in words.english)] += p
         return found
 
 
-class _Told(Writer):
+class _ScriptedWriter(Writer):
     """A writer that is told what to choose, and takes what comes first when it is told no more."""
 
     def __init__(self, rules: _Rules, told: Sequence[int]):

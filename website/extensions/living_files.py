@@ -27,7 +27,7 @@ def write_living_files(folder: Path) -> None:
 
 
 def write_module(path: Path, exports: Mapping[str, Any]) -> None:
-    """A module whose exports are the numbers in ``exports``."""
+    """Writes a module whose exports are the numbers in ``exports``."""
     lines = ["// Written by website/extensions/living_files.py."]
     for name, value in exports.items():
         lines.append(f"export const {name} = {json.dumps(value, separators=(',', ':'))};")

@@ -34,12 +34,5 @@ def ask(
         context["next_title"] = f'{title} <span class="book-asked">{asked}</span>'
 
 
-def outdated(app: Sphinx, env: object, added: set, changed: set, removed: set) -> list[str]:
-    """All pages, when the map may have changed."""
-    return sorted(app.env.found_docs) if app.config.root_doc in changed else []
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("html-page-context", ask)
-    app.connect("env-get-outdated", outdated)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

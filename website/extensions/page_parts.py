@@ -12,18 +12,14 @@ by their names, and a browser that has kept some must not mix them with newer on
 
 import hashlib
 import json
-import re
 import shutil
 from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
-from typing import NamedTuple, TypeGuard
+from typing import NamedTuple
 
 from docutils import nodes
 from sphinx.application import Sphinx
-from sphinx.builders import Builder
-from sphinx.builders.html import StandaloneHTMLBuilder
-from sphinx.environment import BuildEnvironment
 
 from transformer_book.drawings.colours import style_sheet
 from website.extensions.film_files import write_film_files
@@ -32,56 +28,38 @@ from website.extensions.translator_files import write_translator_files
 
 SITE = Path(__file__).resolve().parents[1] / "parts"
 ELEMENTS = "elements.js"  # the explorer's, which is in the package so that it runs on Colab, too
-SHARED = ("numbers.js", "beams_kept.js")  # what parts calculate
+SHARED = ("numbers.js", "beams_kept.js", "drawing.js")  # what parts calculate, and draw with
+STYLE = "parts.css"  # of all parts, with the drawings' colours before it
 WHEN_NEAR = "when_near.js"  # loads a part once the reader comes near it
 FROM_A_FILE = "opened_as_file.js"  # says why modules do not run in a page opened as a file
 FOLDER = "parts-"  # and the hash
-STAMPED = re.compile(rf"_static/({FOLDER}[0-9a-f]+)/")
 
 
 class Part(NamedTuple):
-    """What an element of one class needs: a folder of ``parts/``, and in it a module and a style.
+    """What an element of one class needs: a module, and a style with the name of its folder.
 
-    The drawings' colours are put before the style, for what the selector ``look`` selects.
-    ``write`` adds to the copy what is made from the package. ``room`` is a style that keeps the
-    part's place until it comes.
+    ``write`` adds to the copy what is made from the package.
     """
 
     folder: str
     script: str
-    style: str
-    look: str
     write: Callable[[Path], None] | None = None
-    room: str | None = None
+
+    @property
+    def style(self) -> str:
+        return f"{self.folder}.css"
 
 
 PARTS = {
-    "book-translator": Part(
-        *("translator", "view.js", "translator.css", ".translator"),
-        write=write_translator_files,
-        room="room.css",
-    ),
-    "book-film": Part(  # reads the translator's modules, too
-        *("film", "film.js", "film.css", ".film"),
-        write=write_film_files,
-    ),
-    "book-living": Part(
-        *("living", "figures.js", "living.css", ".living"),
-        write=write_living_files,
-    ),
-    "book-ledger": Part("ledger", "filter.js", "ledger.css", ".ledger"),
+    "book-translator": Part("translator", "view.js", write_translator_files),
+    "book-film": Part("film", "film.js", write_film_files),  # reads the translator's modules, too
+    "book-living": Part("living", "figures.js", write_living_files),
+    "book-ledger": Part("ledger", "filter.js"),
 }
-
-
-def is_site(builder: Builder) -> TypeGuard[StandaloneHTMLBuilder]:
-    """Whether pages for a browser are built: others keep what stands inside of the elements."""
-    return builder.name in ("html", "dirhtml")
 
 
 def copy_parts(app: Sphinx) -> None:
     """Copies each part that there is, before the pages are written."""
-    if not is_site(app.builder):
-        return
     static = Path(app.outdir) / "_static"
     for old in static.glob(f"{FOLDER}*"):
         shutil.rmtree(old)
@@ -97,9 +75,9 @@ def copy_parts(app: Sphinx) -> None:
 def copy_part(part: Part, place: Path) -> None:
     """Copies a part into ``place``, and the modules that parts share."""
     shutil.copytree(SITE / part.folder, place / part.folder, dirs_exist_ok=True)
-    style = place / part.folder / part.style
-    palette = style_sheet(part.look, f'html[data-theme="dark"] {part.look}')
-    style.write_text(palette + style.read_text(encoding="utf-8"), encoding="utf-8")
+    palette = style_sheet(".part", 'html[data-theme="dark"] .part')
+    shared = (SITE / STYLE).read_text(encoding="utf-8")
+    (place / STYLE).write_text(palette + shared, encoding="utf-8")
     for name in SHARED:
         shutil.copy(SITE / name, place / name)
     elements = files("transformer_book.explorer") / ELEMENTS
@@ -123,24 +101,10 @@ def parts_of(app: Sphinx) -> Path:
     return folder
 
 
-def outdated(
-    app: Sphinx, env: BuildEnvironment, added: set[str], changed: set[str], removed: set[str]
-) -> list[str]:
-    """The pages of an earlier build that name a folder which is no more."""
-    if not is_site(app.builder):
-        return []
-    names = {name: Path(app.builder.get_outfilename(name)) for name in env.found_docs}
-    texts = {name: page.read_text("utf-8") for name, page in names.items() if page.exists()}
-    ours = {parts_of(app).name}
-    return [name for name, text in texts.items() if not set(STAMPED.findall(text)) <= ours]
-
-
 def load_parts(
     app: Sphinx, page: str, template: str, context: dict, doctree: nodes.document | None
 ) -> None:
     """Puts the loader and the style of each part on this page, if the page has the part."""
-    if not is_site(app.builder):
-        return
     body = context.get("body", "")
     found = {name: part for name, part in PARTS.items() if f'class="{name}"' in body}
     place = parts_of(app)
@@ -151,14 +115,12 @@ def load_parts(
             f'\n<script type="module">import {{ whenNear }} from {loader};\n'
             f"whenNear({', '.join(map(json.dumps, told))});</script>"
         )
-        for style in filter(None, (part.room, part.style)):
-            app.add_css_file(f"{place.name}/{part.folder}/{style}")
+        for style in (STYLE, f"{part.folder}/{part.style}"):
+            app.add_css_file(f"{place.name}/{style}")
     if found:
         app.add_js_file(f"{place.name}/{FROM_A_FILE}", loading_method="defer")
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("builder-inited", copy_parts)
-    app.connect("env-get-outdated", outdated)
     app.connect("html-page-context", load_parts)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

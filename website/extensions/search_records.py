@@ -7,33 +7,33 @@ sections inside it; so a hit leads to a place and not to a page, and what is sho
 
 import json
 from collections.abc import Iterator
+from copy import deepcopy
 from pathlib import Path
 from typing import NamedTuple
 
-import lxml.html
 from lxml.html import HtmlElement
 from sphinx.application import Sphinx
+from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.errors import ExtensionError
 
-from website.extensions.page_parts import is_site
+from website.built import ARTICLE, TERM, classed, tree_of
 
 FILE = "_static/search_records.js"
 SEARCHED = "intro.html", "chapters/*.html", "appendix/*.html"
 # A table of claims, with fields of its own to search them; and what chapters name already.
 NOT_TEXTS = "appendix/ledger.html", "appendix/bibliography.html"
-# Of Sphinx's own search, which knows pages only.
-SPHINX_S = "searchtools.js", "language_data.js"
 # What learners call a place, in other words than the book has there: one who asks for all words of
 # one of these finds the place.
-BAD = "chapters/the_text_is_bad.html"
-ALSO = {
-    BAD: "garbage, gibberish, nonsense, only eos, only pad, only bos, same word, repeats, "
+TEXT_IS_BAD = "chapters/the_text_is_bad.html"
+SYNONYMS = {
+    TEXT_IS_BAD: "garbage, gibberish, nonsense, only eos, only pad, only bos, same word, repeats, "
     "repetition, stuck, stops early, empty, low loss, bug, debug",
-    f"{BAD}#the-end-is-never-learned": "never stops, no eos",
-    f"{BAD}#labels-not-shifted": "copies input",
-    f"{BAD}#the-wrong-axis": "softmax dim, softmax dimension",
-    f"{BAD}#dropout-left-on": "forgot model.eval, different output in train and eval",
-    f"{BAD}#a-rate-too-high": "same output for all inputs, does not learn, learning rate too high",
+    f"{TEXT_IS_BAD}#the-end-is-never-learned": "never stops, no eos",
+    f"{TEXT_IS_BAD}#labels-not-shifted": "copies input",
+    f"{TEXT_IS_BAD}#the-wrong-axis": "softmax dim, softmax dimension",
+    f"{TEXT_IS_BAD}#dropout-left-on": "forgot model.eval, different output in train and eval",
+    f"{TEXT_IS_BAD}#a-rate-too-high": "same output for all inputs, does not learn, "
+    "learning rate too high",
     "chapters/00_the_whole_picture.html#sec-0.2": "eos mean",
     "chapters/03_queries_keys_values.html": "query key value",
     "chapters/04_scaling_and_masks.html#sec-4.1": "√d",
@@ -53,20 +53,21 @@ ALSO = {
     "appendix/glossary.html#term-causal-mask": "masked attention, masked self-attention",
     "appendix/glossary.html#term-mixture-of-experts": "MoE",
 }
-ARTICLE = "//article[contains(concat(' ', @class, ' '), ' bd-article ')]"
+HEADINGS = "h1 | h2 | h3 | h4"
 # Not prose: code, what it prints and draws, and what only helps to find one's way.
-NOT_SEARCHED = (
-    *("h1", "h2", "h3", "h4", "script", "style", "section", "nav", "svg", "img", "summary"),
-    *(".headerlink", ".highlight", ".output", ".book-head", ".py", ".glossary"),
+NOT_PROSE = (
+    ".//h1 | .//h2 | .//h3 | .//h4 | .//script | .//style | .//section | .//nav | .//svg | .//img"
+    " | .//summary"
+    f" | .//*[{classed('headerlink', 'highlight', 'output', 'book-head', 'py', 'glossary')}]"
 )
 # What a formula's parts are called where it is one line of text, before which of its children.
-IN_A_LINE = {"msqrt": "√", "msub": " _", "msup": " ^", "msubsup": " _^", "mfrac": " /"}
+FORMULA_SIGNS = {"msqrt": "√", "msub": " _", "msup": " ^", "msubsup": " _^", "mfrac": " /"}
 
 
 class Record(NamedTuple):
     """``where`` is the page that ``address`` leads to, if ``title`` is not the page's own.
 
-    ``kind`` is "term", "chapter", "appendix" or "name"; ``also`` is found and not shown.
+    ``kind`` is "term", "chapter", "appendix" or "name"; ``synonyms`` are found and not shown.
     """
 
     address: str
@@ -74,32 +75,28 @@ class Record(NamedTuple):
     where: str
     text: str
     kind: str
-    also: str = ""
+    synonyms: str = ""
 
 
 def words_of(element: HtmlElement) -> str:
     """An element's own prose."""
-    copied = lxml.html.fromstring(lxml.html.tostring(element))
-    for css in NOT_SEARCHED:
-        name = f"self::{css}" if not css.startswith(".") else ""
-        has = name or f"contains(concat(' ', @class, ' '), ' {css[1:]} ')"
-        for inner in copied.xpath(f".//*[{has}]"):
-            inner.drop_tree()
-    for part in copied.iter(*IN_A_LINE):
-        for sign, child in zip(IN_A_LINE[part.tag], part, strict=False):
+    copied = deepcopy(element)
+    for inner in copied.xpath(NOT_PROSE):
+        inner.drop_tree()
+    for part in copied.iter(*FORMULA_SIGNS):
+        for sign, child in zip(FORMULA_SIGNS[part.tag], part, strict=False):
             child.text = sign.strip() + (child.text or "")
     return " ".join(copied.text_content().split())
 
 
 def heading_of(section: HtmlElement) -> str:
-    (heading, *_) = section.xpath("./h1 | ./h2 | ./h3 | ./h4")
+    (heading, *_) = section.xpath(HEADINGS)
     return " ".join(heading.text_content().removesuffix("#").split())
 
 
 def terms(article: HtmlElement, address: str, page: str) -> Iterator[Record]:
     """Each entry of a glossary; a name in another language stands in its text."""
-    for entry in article.xpath(".//dl[contains(@class, 'glossary')]/dt[@id][not(preceding-sibling::"
-                               "*[1][self::dt])]"):  # fmt: skip
+    for entry in article.xpath(TERM):
         said = [words_of(entry)]
         for follows in entry.itersiblings():
             said.append(words_of(follows))
@@ -108,8 +105,8 @@ def terms(article: HtmlElement, address: str, page: str) -> Iterator[Record]:
         title, *others, _ = said
         text = " ".join(said[1:])
         here = f"{address}#{entry.get('id')}"
-        also = ", ".join(filter(None, [*others, ALSO.get(here)]))
-        yield Record(here, title, page, text, "term", also)
+        synonyms = ", ".join(filter(None, [*others, SYNONYMS.get(here)]))
+        yield Record(here, title, page, text, "term", synonyms)
 
 
 def names(article: HtmlElement, address: str, page: str) -> Iterator[Record]:
@@ -124,48 +121,43 @@ def names(article: HtmlElement, address: str, page: str) -> Iterator[Record]:
 def records_of(path: Path, folder: Path) -> Iterator[Record]:
     """What one built page has to find: nothing, if it has no article."""
     address = path.relative_to(folder).as_posix()
-    page = lxml.html.parse(str(path), lxml.html.HTMLParser(encoding="utf-8")).getroot()
-    for article in page.xpath(ARTICLE):
-        sections = [s for s in article.xpath(".//section") if s.xpath("./h1 | ./h2 | ./h3 | ./h4")]
+    for article in tree_of(path).xpath(ARTICLE):
+        sections = article.xpath(f".//section[{HEADINGS}]")
         title = heading_of(sections[0]) if sections else ""
         kind = "appendix" if address.startswith("appendix/") else "chapter"
         for i, section in enumerate(sections):
             here = address if i == 0 else f"{address}#{section.get('id')}"
             if text := words_of(section):
-                where, also = title if i else "", ALSO.get(here, "")
-                yield Record(here, heading_of(section), where, text, kind, also)
+                where, synonyms = title if i else "", SYNONYMS.get(here, "")
+                yield Record(here, heading_of(section), where, text, kind, synonyms)
         yield from terms(article, address, title)
         yield from names(article, address, title)
 
 
 def write_records(folder: Path) -> None:
     """Those of all pages of a built site, as a script, which a page that was opened as a file may
-    load, too. Raises ExtensionError if a place in ``ALSO`` is not there."""
+    load, too. Raises ExtensionError if a place in ``SYNONYMS`` is not there."""
     pages = {page for where in SEARCHED for page in folder.glob(where)}
     texts = sorted(pages - {folder / name for name in NOT_TEXTS})
     found = [record for page in texts for record in records_of(page, folder)]
-    if lost := ALSO.keys() - {record.address for record in found}:
-        raise ExtensionError(f"ALSO names what no page has: {', '.join(sorted(lost))}")
+    if lost := SYNONYMS.keys() - {record.address for record in found}:
+        raise ExtensionError(f"SYNONYMS names what no page has: {', '.join(sorted(lost))}")
     text = json.dumps(found, ensure_ascii=False, separators=(",", ":"))
     (folder / FILE).write_text(f"const RECORDS = {text};\n", encoding="utf-8")
 
 
 def write_search(app: Sphinx, exception: Exception | None) -> None:
-    if exception is not None or app.builder.name != "html":
-        return
-    write_records(Path(app.outdir))
-    for name in SPHINX_S:
-        (Path(app.outdir) / "_static" / name).unlink(missing_ok=True)
+    if exception is None:
+        write_records(Path(app.outdir))
 
 
 def leave_out(app: Sphinx) -> None:
-    """Without Sphinx's index, which takes long and which a build of changed pages would miss."""
-    if is_site(app.builder):
-        app.builder.search = False
-        app.config.html_additional_pages["search"] = "search.html"
+    """Without Sphinx's index, which takes long and knows pages only."""
+    assert isinstance(app.builder, StandaloneHTMLBuilder)
+    app.builder.search = False
+    app.config.html_additional_pages["search"] = "search.html"
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("builder-inited", leave_out)
     app.connect("build-finished", write_search, priority=950)  # once all pages are as they stay
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -7,6 +7,7 @@ its head what it has.
 """
 
 import re
+from itertools import groupby
 
 import nbformat
 from docutils import nodes
@@ -16,7 +17,7 @@ from transformer_book.claims import claims_of
 from website.extensions.book_site import anchor
 
 SIGN = {"✓": "holds", "○": "waits"}
-LINE = re.compile(r"([✓○]) (.+)")
+LINE = re.compile(r"^[✓○] .", re.MULTILINE)
 CHAPTER = re.compile(r"chapters/\w+")  # a notebook, with a number or without
 
 
@@ -45,24 +46,15 @@ def claim_line(app: Sphinx, text: str, address: str) -> nodes.paragraph:
 def split(block: nodes.literal_block) -> list[nodes.Element]:
     """What a cell printed, with a paragraph for each line that begins with a sign."""
     parts: list[nodes.Element] = []
-    rest: list[str] = []
-
-    def flush() -> None:
-        if any(line.strip() for line in rest):
+    for signed, lines in groupby(block.astext().splitlines(), lambda line: bool(LINE.match(line))):
+        if signed:
+            parts += [tick(line[0], line[2:]) for line in lines]
+        elif (text := "\n".join(lines)).strip():
             part = block.copy()  # its classes and language, without what is in it
             part["ids"] = []
-            part.rawsource = "\n".join(rest)
-            part += nodes.Text(part.rawsource)
+            part.rawsource = text
+            part += nodes.Text(text)
             parts.append(part)
-        rest.clear()
-
-    for line in block.astext().splitlines():
-        if signed := LINE.fullmatch(line):
-            flush()
-            parts.append(tick(signed[1], signed[2]))
-        else:
-            rest.append(line)
-    flush()
     return parts
 
 
@@ -84,7 +76,7 @@ def set_ticks(app: Sphinx, doctree: nodes.document) -> None:
         text = block.astext()
         if "text_plain" in block["classes"] and text in address:
             block.replace_self(claim_line(app, text.removeprefix("✓ "), address[text]))
-        elif "stream" in block["classes"] and re.search("^[✓○] ", text, re.MULTILINE):
+        elif "stream" in block["classes"] and LINE.search(text):
             parts = split(block)
             if any("book-waits" in part["classes"] for part in parts):
                 typed_in(block.parent.parent)["classes"].append("book-yours")
@@ -96,17 +88,16 @@ def add_head(doctree: nodes.document) -> None:
     """Under a chapter's title, in one line: how many claims, turns and exercises it has."""
     of_class = [p for p in doctree.findall(nodes.paragraph) if "book-tick" in p["classes"]]
     waiting = [p.astext() for p in of_class if "book-waits" in p["classes"]]
+    turns, exercises = (
+        {found[0] for text in waiting if (found := re.search(rf"{kind} \d+\.\d+", text))}
+        for kind in ("Your turn", "Exercise")
+    )
     counts = {
-        "claim": sum("book-claim" in p["classes"] for p in of_class),
-        "turn": len({m[0] for t in waiting if (m := re.search(r"Your turn \d+\.\d+", t))}),
-        "exercise": len({m[0] for t in waiting if (m := re.search(r"Exercise \d+\.\d+", t))}),
+        "claim{}, each tested by code": sum("book-claim" in p["classes"] for p in of_class),
+        "function{} to write yourself": len(turns),
+        "exercise{}": len(exercises),
     }
-    words = {
-        "claim": "claim{}, each tested by code",
-        "turn": "function{} to write yourself",
-        "exercise": "exercise{}",
-    }
-    said = [f"{n} {words[what].format('s' * (n != 1))}" for what, n in counts.items() if n]
+    said = [f"{n} {what.format('s' * (n != 1))}" for what, n in counts.items() if n]
     title = next(iter(doctree.findall(nodes.title)))
     if said:
         head = nodes.paragraph(classes=["book-head"])
@@ -115,6 +106,5 @@ def add_head(doctree: nodes.document) -> None:
         title.parent.insert(title.parent.index(title) + 1, head)
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("doctree-read", set_ticks)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -8,7 +8,7 @@
     appendix: ["In the appendix", 3, 0.7],
     name: ["In the package", 5, 0.2],
   };
-  const LITTLE = new Set(
+  const STOP_WORDS = new Set(
     `a about an and are as at be but by can do does for from get gets has have how i if in is it its
     me my need needed of on only or purpose so that the this to versus vs was what when where
     which why with work works you your`.split(/\s+/),
@@ -36,30 +36,30 @@
   ];
   const plain = (word) => word.toLowerCase().replace(/[-–]|(?<=[a-z]{2}[^s])s$/g, "");
   const telling = (word) => word.length > 2 || /\W/.test(word);
-  const kept = (word) => !LITTLE.has(word.toLowerCase()) && plain(word);
+  const kept = (word) => !STOP_WORDS.has(word.toLowerCase()) && plain(word);
   const query = asked.replace(/\bsqrt\b[\s(]*/gi, "√"); // as the records of formulas have it
   const all = new Set(words(query).map(kept).filter(Boolean));
   // How much of what is asked one of a place's other names is, if all of it is asked.
-  const named = (also) => {
-    const names = also.split(", ").map((name) => words(name).map(kept).filter(Boolean));
+  const named = (synonyms) => {
+    const names = synonyms.split(", ").map((name) => words(name).map(kept).filter(Boolean));
     const found = names.filter((name) => name.length && name.every((word) => all.has(word)));
     return Math.max(0, ...found.map((name) => name.length / all.size));
   };
   const index = new MiniSearch({
-    fields: ["title", "where", "text", "also"],
+    fields: ["title", "where", "text", "synonyms"],
     storeFields: ["address", "title", "where", "text", "kind", "name"],
     tokenize: (text) => words(text).flatMap(parts),
     processTerm: kept,
     searchOptions: {
       tokenize: words,
       prefix: telling,
-      boost: { title: 4, also: 2, where: 0.5 },
+      boost: { title: 4, synonyms: 2, where: 0.5 },
       boostDocument: (_id, word, { kind, title, name }) =>
         KINDS[kind][2] * (1 + 9 * name ** 2) * (all.size === 1 && plain(title) === word ? 2 : 1),
     },
   });
-  const records = RECORDS.map(([address, title, where, text, kind, also], id) => {
-    return { id, address, title, where, text, kind, also, name: named(also) };
+  const records = RECORDS.map(([address, title, where, text, kind, synonyms], id) => {
+    return { id, address, title, where, text, kind, synonyms, name: named(synonyms) };
   });
   await index.addAllAsync(records, { chunkSize: 100 });
 

@@ -2,8 +2,7 @@
 
 Compiles ``soft_cuda.cpp``, loads it before PyTorch, and runs a module as ``python -m`` does, such
 as pytest or a notebook's kernel; without a module it only compiles. There ``torch.cuda`` says that
-there is one GPU: a T4 without bfloat16, or with ``SOFT_CUDA=l4`` an L4, which has it. With
-``SOFT_CUDA=mps`` it is a Mac's, of which ``torch.mps`` tells.
+there is one GPU, a T4 without bfloat16; with ``SOFT_CUDA=mps`` it is a Mac's.
 """
 
 import ctypes
@@ -24,9 +23,7 @@ from types import SimpleNamespace
 SOURCE = Path(__file__).with_name("soft_cuda.cpp")
 ROOT = SOURCE.parents[3]
 BUILT = ROOT / "_build" / "soft_cuda"
-GPUS = {"t4": (7, 5), "l4": (8, 9)}  # their compute capabilities; bfloat16 begins with 8.0
-NAME = os.environ.get("SOFT_CUDA", "t4")
-KIND = "mps" if NAME == "mps" else "cuda"
+KIND = os.environ.get("SOFT_CUDA", "cuda")
 
 
 def package(name: str) -> Path:
@@ -97,8 +94,7 @@ def load() -> None:
         torch._C._mps_is_available = lambda: True
         torch._C._mps_get_default_generator = lambda: generator
     else:
-        major, minor = GPUS[NAME]
-        properties = SimpleNamespace(name=f"software {NAME.upper()}", major=major, minor=minor)
+        properties = SimpleNamespace(name="software T4", major=7, minor=5)  # bfloat16 needs 8.0
         torch.cuda.is_available = lambda: True
         torch.cuda.get_device_properties = lambda device=None: properties
         torch.cuda.synchronize = lambda device=None: None

@@ -29,7 +29,7 @@ class AlignedPair(NamedTuple):
 
 
 class Bilingual(NamedTuple):
-    """The same in two languages, each in its own order."""
+    """One piece of a sentence in both languages, each in its own order."""
 
     english: list[Token]
     french: list[Token]
@@ -46,7 +46,7 @@ def unit(english: str, french: str) -> Bilingual:
 
 
 def joined(*parts: Bilingual) -> Bilingual:
-    """One after the other, in both languages."""
+    """The parts one after the other, in both languages."""
     return Bilingual(
         [token for part in parts for token in part.english],
         [token for part in parts for token in part.french],
@@ -66,7 +66,7 @@ def aligned(words: Bilingual) -> AlignedPair:
 
 
 def with_articles(english: list[Token]) -> list[Token]:
-    """a apple -> an apple."""
+    """The words with "an" where "a" stands before a vowel: a apple -> an apple."""
     following = [word for word, _ in english[1:]] + [""]
     return [
         ("an" if word == "a" and after.startswith(tuple("aeiou")) else word, units)
@@ -75,7 +75,7 @@ def with_articles(english: list[Token]) -> list[Token]:
 
 
 def elided(french: list[Token]) -> list[Token]:
-    """Elided and contracted, from right to left: de le ami -> de l' ami, de le chat -> du chat."""
+    """The words elided and contracted: de le ami -> de l' ami, de le chat -> du chat."""
     done: list[Token] = []
     for word, units in reversed(french):
         following = done[-1][0] if done else ""

@@ -11,7 +11,7 @@ class Determiner(NamedTuple):
     french: tuple[str | None, str | None, str | None]  # masculine, feminine, plural
 
     def words(self, *, plural: bool, feminine: bool) -> tuple[str, str]:
-        """What stands before a noun. Raises ValueError where there is none: "every" is singular."""
+        """Both determiners of a noun; ValueError where there is none: "every" is singular."""
         english, french = self.english[plural], self.french[2 if plural else feminine]
         if english is None or french is None:
             raise ValueError(f"plural must be False for {self.english[0]!r}, got {plural}")

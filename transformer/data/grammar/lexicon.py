@@ -95,7 +95,7 @@ class Adjective(NamedTuple):
     kinds: tuple[str, ...]
 
     def form(self, noun: Noun, plural: bool) -> str:
-        """As it stands beside the noun: un bel arbre, de beaux arbres."""
+        """The form that stands beside the noun: un bel arbre, de beaux arbres."""
         vowel = starts_with_vowel(noun.french[0])
         if self.precedes and vowel and not plural and not noun.feminine:
             return self.before_vowel

@@ -100,7 +100,7 @@ class Writer:
         return self.rng.random() < p
 
     def choose(self, items: Sequence[T]) -> T:
-        """As rng.choice, but from rng.random, which draws the same in every version of Python."""
+        """One of ``items``, drawn by rng.random, which is the same in every version of Python."""
         return items[int(self.rng.random() * len(items))]
 
     def sentence(self) -> Bilingual:

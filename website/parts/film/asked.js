@@ -36,9 +36,9 @@ export class Asked {
     this.element.hidden = true;
   }
 
-  /** `k` is the name of the thing in the picture, `count` how many numbers it has side by side. */
-  open(trace, { k, does: { address, count } }, cell = 0) {
-    Object.assign(this, { trace, k, address, count });
+  /** `name` is that of the thing in the picture, `count` how many numbers it has side by side. */
+  open(trace, { name, does: { address, count } }, cell = 0) {
+    Object.assign(this, { trace, name, address, count });
     this.element.hidden = false;
     this.#to(cell);
   }
@@ -59,7 +59,7 @@ export class Asked {
   close() {
     if (this.element.hidden) return;
     this.element.hidden = true;
-    this.k = undefined;
+    this.name = undefined;
     this.changed();
   }
 }

@@ -1,12 +1,12 @@
 // The film: why a word asks, and how each number is calculated, by a stored translator. Fills each
 // element of the class book-film.
 
+import { element, path, Picture } from "../drawing.js";
 import { button, make, select } from "../elements.js";
 import { load } from "../translator/load.js";
 import { Asked } from "./asked.js";
 import { drawMap } from "./map.js";
-import { Picture } from "./picture.js";
-import { Scene } from "./scene.js";
+import { LAYERS, Scene } from "./scene.js";
 import { dialogOf, refusal, Sentences } from "./sentence.js";
 import { STEPS } from "./steps.js";
 import { Moves } from "./moves.js";
@@ -14,7 +14,6 @@ import { factsOf, toldAt } from "./told.js";
 import { watch } from "./watch.js";
 import { WHY } from "./why.js";
 
-const SVG = "http://www.w3.org/2000/svg";
 const FIRST = Moves.sentence("cat");
 const NEAR = 26; // px from a number, within which a finger means it
 const canvas = document.createElement("canvas").getContext("2d");
@@ -55,10 +54,13 @@ class Film {
   }
 
   #build() {
-    this.svg = document.createElementNS(SVG, "svg");
+    this.svg = element("svg");
     this.svg.setAttribute("role", "group");
     this.svg.innerHTML = `<defs><pattern id="film-hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)"><rect class="hatch" width="1.6" height="6"/></pattern></defs>`;
-    this.picture = new Picture(this.svg);
+    this.picture = new Picture(this.svg, LAYERS);
+    for (const [name, group] of this.picture.layers)
+      if (name !== "press") group.setAttribute("aria-hidden", "true");
+    this.pressed = new Map(); // of what can be pressed, by its node
     this.name = make("b", { class: "name" });
     this.says = make("span", { class: "says" });
     this.heard = make("span", { class: "heard" });
@@ -87,7 +89,7 @@ class Film {
     this.section = make(
       "section",
       {
-        ...{ class: "film", "aria-label": "Why a word asks, and how, step by step" },
+        ...{ class: "part film", "aria-label": "Why a word asks, and how, step by step" },
         tabindex: -1, // a click in the picture gives the keys to the film
       },
       make("div", { class: "head" }, this.title, this.opener, help),
@@ -150,7 +152,7 @@ class Film {
     const { key, target } = event;
     if (event.altKey || event.ctrlKey || event.metaKey || target.closest("dialog, input, select"))
       return;
-    const thing = this.picture.things.get(target);
+    const thing = this.pressed.get(target);
     const turn = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[
       key
     ];
@@ -162,7 +164,7 @@ class Film {
     event.preventDefault();
   }
 
-  /** From the number that has the focus to the next or the one before, in the order of reading. */
+  /** Moves the focus from a number to the next or the one before, in the order of reading. */
   #walk(from, by) {
     const all = this.#stops();
     const to = all[all.indexOf(from) + by];
@@ -171,12 +173,12 @@ class Film {
 
   /** What of the picture keys can reach. */
   #stops() {
-    return [...this.picture.things].filter(([, { label }]) => label).map(([node]) => node);
+    return [...this.pressed].filter(([, { role }]) => role).map(([node]) => node);
   }
 
   #stopAt(node) {
     for (const each of this.#stops()) each.setAttribute("tabindex", each === node ? 0 : -1);
-    this.at = node && this.picture.things.get(node).k;
+    this.at = node && this.pressed.get(node).name;
     return node;
   }
 
@@ -185,27 +187,28 @@ class Film {
     this.swiped = false;
     if (swiped) return undefined;
     if (!this.section.contains(document.activeElement)) this.section.focus({ preventScroll: true });
-    if (detail === 0 && this.picture.things.has(target))
-      return this.#do(this.picture.things.get(target)); // by a reader's key
+    if (detail === 0 && this.pressed.has(target)) return this.#do(this.pressed.get(target)); // by a reader's key
     const at = this.svg.getBoundingClientRect();
     const [x, y] = [clientX - at.left, clientY - at.top];
     const away = (thing) =>
       Math.hypot(
         ...[
-          [x, thing.x, thing.w],
-          [y, thing.y, thing.h],
+          [x, thing.x, thing.width],
+          [y, thing.y, thing.height],
         ].map(([p, from, size]) => Math.max(from - p, 0, p - from - size)),
       );
-    const all = [...this.picture.things.values()].map((thing) => ({
+    const all = [...this.pressed.values()].map((thing) => ({
       thing,
-      far: away(thing) + (thing.label ? 0 : 12),
+      far: away(thing) + (thing.role ? 0 : 12),
     }));
     const near = all.filter(({ far }) => far <= NEAR).sort((a, b) => a.far - b.far)[0];
     if (!near) return this.asked.close();
     const { thing } = near;
     return this.#do(
       thing,
-      Math.floor(Math.min(0.999, Math.max(0, (x - thing.x) / thing.w)) * (thing.does.count ?? 1)),
+      Math.floor(
+        Math.min(0.999, Math.max(0, (x - thing.x) / thing.width)) * (thing.does.count ?? 1),
+      ),
     );
   }
 
@@ -217,9 +220,9 @@ class Film {
   }
 
   #close() {
-    const k = this.asked.k;
+    const { name } = this.asked;
     this.asked.close();
-    const node = this.#stops().find((each) => this.picture.things.get(each).k === k);
+    const node = this.#stops().find((each) => this.pressed.get(each).name === name);
     if (node) this.#stopAt(node).focus();
   }
 
@@ -354,15 +357,17 @@ class Film {
       measure,
     });
     step.draw(scene);
-    const focused = this.picture.things.get(document.activeElement);
+    this.#outline(scene);
+    const focused = this.pressed.get(document.activeElement);
     const around = step.lens ? this.#around(step, { M, S, upright }) : [];
-    this.picture.show([...around, ...scene.things, ...this.#outline(scene.things)]);
+    const nodes = this.picture.show([...around, ...scene.things]);
+    this.pressed = new Map([...nodes].filter(([, { does }]) => does));
     const stops = this.#stops();
-    const at = stops.find((node) => this.picture.things.get(node).k === this.at);
+    const at = stops.find((node) => this.pressed.get(node).name === this.at);
     this.#stopAt(at ?? stops[0]);
     const what = stops.length ? ", whose numbers say where they come from" : "";
     this.svg.setAttribute("aria-label", `The picture${what}`);
-    if (focused && !this.picture.things.has(document.activeElement)) (at ?? this.next).focus();
+    if (focused && !this.pressed.has(document.activeElement)) (at ?? this.next).focus();
   }
 
   /** The map, the stage, and what leads from the one to the other. */
@@ -373,36 +378,25 @@ class Film {
       r === undefined ? [] : trace.rounds.slice(0, r + 1).map(({ input }) => input.word);
     const shows = lit.includes("next") || lit.includes("scores");
     const next = shows ? (this.told.cut ?? trace).rounds[r].written.word : "";
-    const given = { M, upright, lit, done, lens, measure, french, next };
-    const { things, boxes } = drawMap({ ...given, english: words.slice(0, -1) });
-    const p = lensFrom(boxes[lens], S, upright);
-    return [
-      { k: "panel", t: "rect", cls: "panel", ...S, r: 10 },
-      { k: "lens", t: "path", cls: "panel", layer: "back", p, b: 0 },
-      ...things,
-    ];
+    const [map, stage] = [M, S].map((place) => new Scene(this.told, { S: place, measure }));
+    const given = { upright, lit, done, lens, french, next };
+    const boxes = drawMap(map, { ...given, english: words.slice(0, -1) });
+    const panel = { layer: "back", fill: "var(--shelf)" };
+    stage.rect(S.x, S.y, S.w, S.h, { name: "panel", rx: 10, ...panel });
+    stage.add("path", { name: "lens", d: lensFrom(boxes[lens], S, upright), ...panel });
+    return [...stage.things, ...map.things];
   }
 
   /** Around the number that is asked. */
-  #outline(things) {
-    const { k, cell, count } = this.asked;
-    const thing = k && things.find((each) => each.t === "press" && each.k === k);
-    if (!thing) return [];
-    const w = thing.w / count;
+  #outline(scene) {
+    const { name, cell, count } = this.asked;
+    const thing = name && scene.things.find((each) => each.name === name);
+    if (!thing) return;
+    const w = thing.width / count;
     const wide = Math.max(w, 5);
-    return [
-      {
-        k: "asked",
-        t: "rect",
-        cls: "outline",
-        layer: "text",
-        x: thing.x + (cell + 0.5) * w - wide / 2,
-        y: thing.y - 1.5,
-        w: wide,
-        h: thing.h + 3,
-        r: 2,
-      },
-    ];
+    const x = thing.x + (cell + 0.5) * w - wide / 2 + 1;
+    const look = { name: "asked", layer: "text", rx: 2, "pointer-events": "none" };
+    scene.ring(x, thing.y - 0.5, wide - 2, thing.height + 1, look);
   }
 }
 
@@ -419,12 +413,20 @@ function written(part) {
 const nth = (words, t) =>
   words.indexOf(words[t]) < words.lastIndexOf(words[t]) ? ` (${t + 1})` : "";
 
-/** From the lit part of the map to the stage, which shows it made large. */
+/** A path from the lit part of the map to the stage, which shows it made large. */
 function lensFrom({ x, y, w, h }, S, upright) {
-  const points = upright
-    ? [x + w, y, S.x + 1, S.y + 12, S.x + 1, S.y + S.h - 12, x + w, y + h]
-    : [x, y + h, S.x + 12, S.y + 1, S.x + S.w - 12, S.y + 1, x + w, y + h];
-  return `M${points.map((each) => Math.round(each * 10) / 10).join(" ")}Z`;
+  const corners = upright
+    ? [
+        [x + w, y],
+        [S.x + 1, S.y + 12],
+        [S.x + 1, S.y + S.h - 12],
+      ]
+    : [
+        [x, y + h],
+        [S.x + 12, S.y + 1],
+        [S.x + S.w - 12, S.y + 1],
+      ];
+  return path([...corners, [x + w, y + h]]);
 }
 
 async function start(host) {

@@ -1,17 +1,18 @@
 // The map of the model, which stays in view: the encoder beside the decoder. On a wide screen both are
 // read from the bottom up, as in chapter 0; on a narrow one from the left to the right.
 
-import { straight } from "./scene.js";
+import { line, mixed, path } from "../drawing.js";
+import { filled } from "./scene.js";
 
-// A part: its place on the way, its colour, its name.
+// A part: its place on the way, its colour, its name. Grey is what has no colour of its own.
 const ENCODER = {
   src: [0, "word", "English words"],
   emb: [1, "word", "embedding"],
   pos: [2, "position", "+ places"],
   sa1: [3, "query", "self-attention"],
-  ff1: [5, "plain", "feed-forward"],
+  ff1: [5, "word", "feed-forward"],
   sa2: [6, "query", "self-attention"],
-  ff2: [8, "plain", "feed-forward"],
+  ff2: [8, "word", "feed-forward"],
 };
 const DECODER = {
   tgt: [0, "word", "French words"],
@@ -19,10 +20,10 @@ const DECODER = {
   tpos: [2, "position", "+ places"],
   ma1: [3, "query", "masked attention"],
   ca1: [4, "query", "cross-attention"],
-  tff1: [5, "plain", "feed-forward"],
+  tff1: [5, "word", "feed-forward"],
   ma2: [6, "query", "masked attention"],
   ca2: [7, "query", "cross-attention"],
-  tff2: [8, "plain", "feed-forward"],
+  tff2: [8, "word", "feed-forward"],
   scores: [9, "loss", "scores, softmax"],
   next: [10, "loss", "next word"],
 };
@@ -54,7 +55,7 @@ function plan({ x, y: top, w, h: high }, upright) {
   const across = { enc: head, dec: head + broad + gap };
   return {
     ...{ point, broad, gap, pitch, around, across, upright, breadth, length },
-    path: (...points) => straight(points.flatMap(([u, v]) => point(u, v))),
+    along: (...points) => points.map(([u, v]) => point(u, v)),
     box(side, from, to = from, more = 0) {
       const [u, v] = [from * pitch + around - more, across[side] - more];
       const [along, wide] = [(to - from + 1) * pitch - 2 * around + 2 * more, broad + 2 * more];
@@ -67,25 +68,23 @@ function plan({ x, y: top, w, h: high }, upright) {
 }
 
 /**
- * The things to draw in `M`, and the boxes of the parts. `lit` are those that work now, `done` those
- * that have worked; `english`, `french` and `next` are the words at both feet and at the end.
+ * Draws the map into the stage of `scene`, and returns the boxes of its parts. `lit` are those that
+ * work now, `done` those that have worked; `english`, `french` and `next` are the words at both feet
+ * and at the end.
  */
-export function drawMap({ M, upright, lit, done, lens, english, french, next, measure }) {
-  const map = plan(M, upright);
-  const things = [];
-  const add = (t, k, thing) => things.push({ t, k: `map ${k}`, ...thing });
-  const state = (name) => (lit.includes(name) ? " lit" : done.includes(name) ? " done" : "");
+export function drawMap(scene, { upright, lit, done, lens, english, french, next }) {
+  const map = plan(scene.S, upright);
+  const state = (name) => (lit.includes(name) ? "lit" : done.includes(name) ? "done" : "");
   const boxes = {};
   for (const [side, parts] of [
     ["enc", ENCODER],
     ["dec", DECODER],
   ]) {
-    for (const [from, to] of LAYERS)
-      add("rect", `layer ${side}${from}`, {
-        cls: "frame",
-        r: upright ? 8 : 4,
-        ...map.box(side, from, to, upright ? 3 : 2),
-      });
+    for (const [from, to] of LAYERS) {
+      const { x, y, w, h } = map.box(side, from, to, upright ? 3 : 2);
+      const frame = { name: `map layer ${side}${from}`, lit: false, dashed: "4 3" };
+      scene.box(x, y, w, h, "plain", { ...frame, r: upright ? 8 : 4 });
+    }
     const names = Object.keys(parts);
     const middle = map.across[side] + map.broad / 2;
     names.forEach((name, i) => {
@@ -93,29 +92,35 @@ export function drawMap({ M, upright, lit, done, lens, english, french, next, me
       boxes[name] = map.box(side, place);
       if (i > 0) {
         const from = (parts[names[i - 1]][0] + 1) * map.pitch - map.around;
-        const p = map.path([from, middle], [place * map.pitch + map.around, middle]);
-        add("path", `up ${name}`, { cls: `way${state(name)}`, p, b: state(name) ? 1.8 : 1 });
+        const way = map.along([from, middle], [place * map.pitch + map.around, middle]);
+        const went = Boolean(state(name));
+        scene.line(way, { name: `map up ${name}`, lit: went, width: went ? 1.8 : 1 });
       }
-      if (!WORDS.includes(name) || !upright)
-        add("rect", name, {
-          cls: `part ${role}${state(name)}`,
-          ...boxes[name],
-          r: upright ? 5 : 3,
-        });
+      if (WORDS.includes(name) && upright) return;
+      const { x, y, w, h } = boxes[name];
+      const fill = mixed(role, { lit: 42, done: 16 }[state(name)] ?? 0);
+      const works = { stroke: "var(--ink)", "stroke-width": 1.8 };
+      const look = state(name) === "lit" ? works : { stroke: line("plain") };
+      const more = { name: `map ${name}`, r: upright ? 5 : 3, strength: 1, fill };
+      scene.box(x, y, w, h, role, { ...more, ...look });
     });
   }
-  addMemory(add, map, state("memory"));
-  addLoop(add, map, state("loop"));
+  addMemory(scene, map, state("memory"));
+  addLoop(scene, map, state("loop"));
   const write = upright ? nameParts : nameLit;
-  const words = { src: english, tgt: french, next: [next] };
-  write(add, { boxes, state, words, lens, measure, M });
-  return { things, boxes };
+  write(scene, { boxes, state, lens, words: { src: english, tgt: french, next: [next] } });
+  return boxes;
 }
 
-/** From the encoder's end to both cross-attentions. */
-function addMemory(add, map, state) {
-  const cls = `way memory${state}`;
-  const b = state === " lit" ? 3 : 1.8;
+/** A line that ends in a tip; faint until something has gone this way. */
+function way(scene, name, role, { points, tip, lit, ...more }) {
+  scene.line(points, { name: `map ${name}`, role, lit, ...more });
+  const fill = lit ? {} : { fill: "var(--faint)" };
+  scene.add("path", { name: `map tip ${name}`, d: path(tip), ...filled(role, fill) });
+}
+
+/** The way from the encoder's end to both cross-attentions. */
+function addMemory(scene, map, state) {
   const end = 9 * map.pitch - map.around;
   const turn = end + (map.upright ? 13 : 0.5 * map.pitch);
   const enc = map.across.enc + map.broad / 2;
@@ -123,62 +128,64 @@ function addMemory(add, map, state) {
   for (const name of ["ca1", "ca2"]) {
     const u = (DECODER[name][0] + 0.5) * map.pitch;
     const to = map.across.dec - 1;
-    const p = map.path([end, enc], [turn, enc], [turn, between], [u, between], [u, to]);
-    add("path", `memory ${name}`, { cls, p, b });
-    const tip = map.path([u, to + 1], [u - 4, to - 6], [u + 4, to - 6]);
-    add("path", `memory tip ${name}`, { cls: `tip memory${state}`, p: `${tip}Z`, b: 0 });
+    const points = map.along([end, enc], [turn, enc], [turn, between], [u, between], [u, to]);
+    const tip = map.along([u, to + 1], [u - 4, to - 6], [u + 4, to - 6]);
+    const look = { lit: Boolean(state), width: state === "lit" ? 3 : 1.8 };
+    way(scene, `memory ${name}`, "memory", { points, tip, ...look });
   }
   if (!map.upright) return;
   const [x, y] = map.point(turn + 12, enc + 6);
-  const lit = state === " lit" ? "strong" : "quiet";
-  add("text", "memory", { s: "memory", cls: lit, x, y: y + 4, size: 12.5 });
+  const look = { name: "map memory", bold: state === "lit", size: 12.5 };
+  scene.text(x, y, "memory", look);
 }
 
 /** What is written goes back to the foot. */
-function addLoop(add, map, state) {
+function addLoop(scene, map, state) {
   const at = map.across.dec + map.broad + (map.upright ? 0 : 1);
   const out = at + (map.upright ? 12 : 5);
   const [from, to] = [(PLACES - 0.5) * map.pitch, 0.5 * map.pitch];
-  const p = map.path([from, at], [from, out], [to, out], [to, at]);
-  add("path", "loop", { cls: `way loop${state}`, p, b: state ? 2.2 : 1.2 });
-  const tip = map.path([to, at - 1], [to - 4, at + 6], [to + 4, at + 6]);
-  add("path", "loop tip", { cls: `tip loop${state}`, p: `${tip}Z`, b: 0 });
+  const points = map.along([from, at], [from, out], [to, out], [to, at]);
+  const tip = map.along([to, at - 1], [to - 4, at + 6], [to + 4, at + 6]);
+  const look = { lit: Boolean(state), width: state ? 2.2 : 1.2, dashed: "3 4" };
+  way(scene, "loop", "loss", { points, tip, ...look });
 }
 
-function nameParts(add, { boxes, state, words, measure }) {
+function nameParts(scene, { boxes, state, words }) {
   const parts = Object.entries({ ...ENCODER, ...DECODER });
-  const longest = Math.max(...parts.map(([, [, , label]]) => measure(label, 1, true)));
-  const size = Math.min(12.5, (boxes.src.w - 6) / longest);
-  const fits = (s) => measure(s, size, true);
+  const names = parts.map(([, [, , label]]) => label);
+  const size = scene.fit(names, boxes.src.w - 6, 12.5);
+  const fits = (s) => scene.width(s, size);
   for (const [name, [, , label]] of parts) {
     const { x, y, w, h } = boxes[name];
     const own = words[name]?.[0] && kept(words[name], w + 4, fits, name === "tgt");
-    const calm = own ? "word" : state(name) ? "ink" : "quiet";
-    const cls = state(name) === " lit" ? "strong" : calm;
+    const look = { bold: state(name) === "lit", quiet: !own && !state(name), size };
     const lang = own && name !== "src" ? "fr" : "en";
-    const middle = { x: x + w / 2, y: y + h / 2 + 0.36 * size, anchor: "middle" };
-    add("text", `name ${name}`, { s: own || label, cls, ...middle, size, lang });
+    const more = { name: `map name ${name}`, anchor: "middle", lang };
+    scene.text(x + w / 2, y + h / 2, own || label, { ...look, ...more });
   }
-  const head = { cls: "quiet strong", y: boxes.next.y - 4, size: 12.5 };
-  add("text", "encoder", { s: "Encoder", x: boxes.ff2.x, ...head });
-  add("text", "decoder", { s: "Decoder", x: boxes.tff2.x, ...head });
+  const head = { bold: true, size: 12.5 };
+  const y = boxes.next.y - 8.4;
+  scene.text(boxes.ff2.x, y, "Encoder", { name: "map encoder", ...head });
+  scene.text(boxes.tff2.x, y, "Decoder", { name: "map decoder", ...head });
 }
 
 /** Where there is no room for names: the words of both sides, and the name of what is seen below. */
-function nameLit(add, { words, lens, measure, M }) {
+function nameLit(scene, { words, lens }) {
+  const { S: M } = scene;
   const size = 12;
-  const fits = (text) => measure(text, size, true);
+  const fits = (text) => scene.width(text, size);
   const french = [...words.tgt, ...(words.next[0] ? ["→", ...words.next] : [])];
   for (const [side, spoken, parts, y, lang] of [
-    ["Encoder", words.src, ENCODER, M.y + 11, "en"],
-    ["Decoder", french, DECODER, M.y + M.h - 2, "fr"],
+    ["Encoder", words.src, ENCODER, M.y + 6.8, "en"],
+    ["Decoder", french, DECODER, M.y + M.h - 6.2, "fr"],
   ]) {
     const s = parts[lens]?.[2] ?? "";
     const from = fits(side) + 10;
     const room = M.w - from - (s ? fits(s) + 12 : 0);
-    const own = { s: kept(spoken, room, fits, lang === "fr"), cls: "quiet", x: M.x + from };
-    add("text", side, { s: side, cls: s ? "strong" : "quiet strong", x: M.x, y, size });
-    add("text", `name ${side}`, { s, cls: "strong", x: M.x + M.w, y, size, anchor: "end" });
-    add("text", `words ${side}`, { ...own, y, size, lang });
+    const own = kept(spoken, room, fits, lang === "fr");
+    const bold = { bold: true, size };
+    scene.text(M.x, y, side, { name: `map ${side}`, ...bold });
+    scene.text(M.x + M.w, y, s, { name: `map name ${side}`, ...bold, anchor: "end" });
+    scene.text(M.x + from, y, own, { name: `map words ${side}`, size, lang });
   }
 }

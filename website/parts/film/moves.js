@@ -22,7 +22,7 @@ export const waysOf = ({ encoder }) =>
     ...encoder.flatMap(({ attention, feedForward }) => [attention.sum, feedForward.sum]),
   ].map((rows) => rows.map(spotOf));
 
-/** Of a layer: how much word t looks at each, the mean of its heads. */
+/** How much word t looks at each word in a layer's attention: the mean of its heads. */
 export const meanLook = ({ heads }, t) =>
   heads[0].weights[t].map((_, s) => mean(heads.map(({ weights }) => weights[t][s])));
 
@@ -66,7 +66,7 @@ export function scoresAt({ model, encoder, memory }, spots) {
   });
 }
 
-/** The same at any spot of the view, from the nodes around it. */
+/** A function that says what the decoder would write at a spot, from the nodes around it. */
 function fieldOf(trace) {
   const { left, right, low, high } = VIEW;
   const [w, h] = [(right - left) / (NODES.x - 1), (high - low) / (NODES.y - 1)];
@@ -123,7 +123,7 @@ export class Moves {
     return this.kept.get(key);
   }
 
-  /** The same of a noun, and what `says` and `draw` of the first steps need besides. */
+  /** What is known of a noun's sentence, and what `says` and `draw` of the first steps need besides. */
   told(noun, cuts = []) {
     const whole = this.of(Moves.sentence(noun));
     const place = whole.words.indexOf(noun);

@@ -1,5 +1,7 @@
-// What all scenes draw with: a stage, its sizes, and the words, rows and lines that stand in it.
+// What all scenes draw with: a drawing with a stage and its sizes, in which each thing has a name, with
+// rows of numbers, and with what can be pressed. And how the film writes a number.
 
+import { Drawing, line, point, tenTo } from "../drawing.js";
 import { percent, shown } from "../elements.js";
 
 export const two = (value) => shown(value, 2);
@@ -10,7 +12,7 @@ export const ORDINALS = "first second third fourth fifth sixth seventh eighth".s
 export function large(value) {
   if (value < 1e6) return value < 1000 ? two(value) : Math.round(value).toLocaleString("en");
   const [digits, power] = value.toExponential(1).split("e+");
-  return `${digits}·10${[...power].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
+  return `${digits}·${tenTo(Number(power))}`;
 }
 
 /** A weight in whole percent, and neither none nor all where there is some of another. */
@@ -35,22 +37,17 @@ export function span(rows) {
   return sizes[Math.floor(0.985 * (sizes.length - 1))] || 1;
 }
 
-/** A bent line between two points that begins and ends level. */
-export function bend(x, y, u, v) {
-  const bow = 0.45 * (u - x);
-  const [a, b, c, d, e, f] = [x, y, x + bow, u - bow, u, v].map(
-    (each) => Math.round(each * 10) / 10,
-  );
-  return `M${a} ${b}C${c} ${b} ${d} ${f} ${e} ${f}`;
-}
-export const straight = (points) =>
-  `M${points.map((each) => Math.round(each * 10) / 10).join(" ")}`;
+/** A surface in the colour of a role's lines: a bar, the tip of an arrow. */
+export const filled = (role, more) => ({ fill: line(role), stroke: "none", ...more });
 
 const FINGER = 24; // px
+export const LAYERS = ["back", "line", "cell", "text", "press"];
+const LAYER_OF = { rect: "back", path: "line", circle: "cell", g: "cell", text: "text" };
 
-export class Scene {
+export class Scene extends Drawing {
   constructor(told, { S, measure }) {
-    Object.assign(this, { told, S, measure, things: [] });
+    super();
+    Object.assign(this, { told, S, measure });
     this.roomy = S.w >= 620;
     this.small = this.roomy ? 13 : 12;
     const margin = this.roomy ? 24 : 9;
@@ -60,13 +57,26 @@ export class Scene {
     this.bottom = S.y + S.h - (this.roomy ? 16 : 9);
   }
 
-  add(t, k, thing) {
-    this.things.push({ k, t, ...thing });
+  add(tag, thing, words) {
+    super.add(tag, { layer: LAYER_OF[tag], ...thing }, words);
   }
 
-  /** `y` is its middle. */
-  text(k, s, x, y, { size = this.small, cls = "quiet", ...more } = {}) {
-    this.add("text", k, { s, x, y: y + 0.35 * size, size, cls, ...more });
+  /** Quiet unless it is bold. */
+  text(x, y, words, { bold = false, quiet = !bold, anchor = "start", ...more } = {}) {
+    super.text(x, y, words, { size: this.small, ...more, bold, quiet, anchor });
+  }
+
+  /** A bent line that begins and ends level. */
+  curve(x, y, u, v, options) {
+    const bow = 0.45 * (u - x);
+    const bent = [
+      [x + bow, y],
+      [u - bow, v],
+      [u, v],
+    ]
+      .map(point)
+      .join(" ");
+    this.line([], { role: "query", ...options, d: `M${point([x, y])}C${bent}` });
   }
 
   width(s, size = this.small, bold = true) {
@@ -92,8 +102,8 @@ export class Scene {
 
   /** What the stage shows, in a few words: the first of these that has room. */
   title(...texts) {
-    const s = this.fitting(texts, this.right - this.left);
-    this.text(`title ${s}`, s, this.left, this.S.y + (this.roomy ? 20 : 15));
+    const words = this.fitting(texts, this.right - this.left);
+    this.text(this.left, this.S.y + (this.roomy ? 20 : 15), words, { name: `title ${words}` });
   }
 
   /** The middles of n rows between `top` and `bottom`, at most `most` apart; `up` is that of their head. */
@@ -113,69 +123,81 @@ export class Scene {
     return Math.max(...words.map((word) => this.width(word, size))) + 2;
   }
 
-  word(k, s, x, y, { on = false, lang = "en", ...more }) {
-    this.text(k, s, x, y, { cls: on ? "word strong" : "word", lang, ...more });
+  /** A word of a sentence; the one that is followed is bold. */
+  word(x, y, words, { on = false, lang = "en", ...more }) {
+    this.text(x, y, words, { bold: on, quiet: false, lang, ...more });
   }
 
   /** Words under each other that end at x; word `on` is followed. Named alike, they glide from step to step. */
   words(words, x, y, { on, key = "word", ...more }) {
-    words.forEach((word, t) =>
-      this.word(`${key} ${t}`, word, x, y[t], { anchor: "end", on: t === on, ...more }),
-    );
+    words.forEach((word, t) => {
+      this.word(x, y[t], word, { name: `${key} ${t}`, anchor: "end", on: t === on, ...more });
+    });
   }
 
   /** A row of numbers, around the height y; `asks` is what is shown when one of them is asked. */
-  strip(k, role, v, x, y, w, h, { asks, row = 0, ...more } = {}) {
-    this.add("strip", k, { cls: `strip ${role}`, v, x, y: y - h / 2, w, h, ...more });
+  strip(x, y, w, h, role, cells, { name, asks, row = 0, ...more }) {
+    const fill = role === "plain" ? "var(--ink)" : line(role);
+    const place = { to: [x, y - h / 2], scaled: [w / cells.length, h] };
+    this.add("g", { name, cells, fill, ...place, ...more });
     const [address, label, first] = asks ?? [];
     const high = Math.max(h, Math.min(FINGER, row));
-    if (asks) this.ask(k, { x, y: y - high / 2, w, h: high }, address, label, v.length, first);
+    if (asks) this.ask(name, [x, y - high / 2, w, high], address, label, cells.length, first);
   }
 
   /** Around the memory's rows. */
-  frame(x, { top, pitch, y }, w, d = 0) {
-    const h = pitch * y.length - 2;
-    const place = { x: x - 6, y: top + 1, w: w + 12, h, r: 6 };
-    this.add("rect", "memory frame", { cls: "frame memory", ...place, d });
+  frame(x, { top, pitch, y }, w, delay) {
+    const look = { lit: false, stroke: line("memory"), r: 6 };
+    const high = pitch * y.length - 2;
+    this.box(x - 6, top + 1, w + 12, high, "memory", { name: "memory frame", ...look, delay });
+  }
+
+  /** A box that a press does something in; one with a label is a button for keys and screen readers, too. */
+  press(name, [x, y, w, h], { does, label, pressed }) {
+    const button = { role: "button", "aria-label": label, "aria-pressed": pressed };
+    const look = label ? { class: "ask", ...button } : { class: "row" };
+    this.rect(x, y, w, h, { name: `press ${name}`, layer: "press", rx: 4, does, ...look });
   }
 
   /** What can be asked where its number comes from; of `count` side by side, keys ask the `first`. */
-  ask(k, place, address, label, count = 1, first = 0) {
-    this.add("press", `ask ${k}`, { ...place, cls: "ask", does: { address, count, first }, label });
+  ask(name, place, address, label, count = 1, first = 0) {
+    this.press(`ask ${name}`, place, { does: { address, count, first }, label });
   }
 
   /** A number that can be asked: a text with its place, for a finger as high as its row allows. */
-  number(
-    k,
-    s,
-    x,
-    y,
-    { anchor = "end", size = this.small, on = false, asks, row = 0, ...more } = {},
-  ) {
-    this.text(k, s, x, y, { anchor, size, cls: on ? "number strong" : "number", ...more });
+  number(x, y, words, options) {
+    const { anchor = "end", size = this.small, bold = false, asks, row = 0, ...more } = options;
+    this.text(x, y, words, { anchor, size, bold, ...more });
     if (!asks) return;
-    const w = this.width(s, size, on || more.cls?.includes("strong")) + 10;
+    const w = this.width(words, size, bold) + 10;
     const h = Math.min(FINGER, row || 1.5 * size);
     const start = { end: x - w + 5, middle: x - w / 2, start: x - 5 }[anchor];
-    this.ask(k, { x: start, y: y - h / 2, w, h }, ...asks);
+    this.ask(more.name, [start, y - h / 2, w, h], ...asks);
   }
 
   /** A share of `room` as a bar, and behind it in figures. */
-  bar(k, w, s, x, y, { role, room, pitch, d = 0, ...more }) {
-    const h = Math.min(18, 0.5 * pitch);
-    const place = { x, y: y - h / 2, w: Math.max(1.5, room * w), h, r: 2 };
-    this.add("rect", `bar ${k}`, { cls: `fill ${role}`, layer: "cell", ...place, d });
-    this.number(`share ${k}`, s, x + place.w + 7, y, { anchor: "start", row: pitch, d, ...more });
+  bar(x, y, share, words, { name, role, room, pitch, delay, soft, high = 18, ...more }) {
+    const h = Math.min(high, 0.5 * pitch);
+    const w = Math.max(1.5, room * share);
+    const look = filled(role, { "fill-opacity": soft ? 0.5 : 1, layer: "cell", rx: 2, delay });
+    this.rect(x, y - h / 2, w, h, { name: `bar ${name}`, ...look });
+    const figures = { name: `share ${name}`, anchor: "start", row: pitch, delay, ...more };
+    this.number(x + w + 7, y, words, figures);
+  }
+
+  /** A button that takes away what lies beside it, or gives it back; a press in its `place` will do. */
+  knife(cut, x, y, r, { gone, place, label, delay }) {
+    const look = { strength: 1, dashed: gone && "2 2", layer: "cell", delay };
+    this.box(x - r, y - r, 2 * r, 2 * r, "plain", { name: `cut ${cut}`, r, ...look });
+    const mark = { anchor: "middle", size: 1.5 * r, bold: !gone, delay };
+    this.text(x, y, gone ? "+" : "×", { name: `cut mark ${cut}`, ...mark });
+    this.press(`cut ${cut}`, place, { does: { cut }, label, pressed: gone });
   }
 
   /** Lets a press on a row of the picture have its word ask. */
   chooses(y, pitch, x = this.left, w = this.right - this.left) {
-    y.forEach((each, i) =>
-      this.add("press", `row ${i}`, {
-        ...{ x, y: each - pitch / 2, w, h: pitch },
-        cls: "row",
-        does: { row: i },
-      }),
-    );
+    y.forEach((each, i) => {
+      this.press(`row ${i}`, [x, each - pitch / 2, w, pitch], { does: { row: i } });
+    });
   }
 }

@@ -63,7 +63,7 @@ export function factsOf(trace) {
   };
 }
 
-/** Of a step: `chosen` are the word and the round that the reader chose, `cuts` the looks cut there. */
+/** What a step is told: `chosen` are the reader's word and round, `cuts` the looks cut there. */
 export function toldAt(facts, { start }, { chosen = {}, cuts = [] } = {}) {
   const { trace, first, look, pointed } = facts;
   const asks = chosen.words ?? first.words;

@@ -11,7 +11,7 @@ export function untrained({ model, source, rounds }, seed = 0) {
   return steps.map(({ logits }, t) => softmax(logits)[tokens[t]]);
 }
 
-/** The same model with new numbers, as the package's models begin (chapter 8). */
+/** A model of the same build with new numbers, as the package's models begin (chapter 8). */
 export function atFirst({ stored: { metadata, tensors } }, seed) {
   const random = generator(seed);
   const filled = ([name, { shape, data }]) => [name, { shape, data: data.map(start(name, shape)) }];

@@ -27,7 +27,10 @@ class Filter {
     this.budget = select(BUDGETS, "");
     this.said = make("input", { type: "search", autocomplete: "off" });
     this.status = make("p", { class: "status", role: "status" });
-    const section = make("section", { class: "ledger", "aria-label": "Which claims are shown" });
+    const section = make("section", {
+      class: "part ledger",
+      "aria-label": "Which claims are shown",
+    });
     section.append(labelled("Chapter", this.chapter), labelled("Kind", this.kind));
     section.append(labelled("Budget", this.budget), labelled("Words", this.said), this.status);
     section.addEventListener("input", () => this.#show());

@@ -63,7 +63,7 @@ function listed(beams) {
   return first.join(", ") + (more ? ` and ${more} more` : "");
 }
 
-/** After the step that the figure shows: the beams, or what the search has found. */
+/** What there is after the step that the figure shows: the beams, or what the search has found. */
 export function tell(now) {
   if (now.step === 0) return "Before the first step there is one beam: the empty beginning.";
   const [found, n] = [find(now), nSteps(now)];

@@ -6,6 +6,13 @@ import { END, fate, last, layout, said, sentences, TABLES, tableWith } from "./b
 import { checkClaim, checkFound, find, nSteps, tell } from "./beam_words.js";
 import { Figure, range } from "./living.js";
 
+export const CLAIMS = Object.values(TABLES).map(({ claim }) => claim);
+export const example = {
+  state: { table: "seven", share: 0.25, K: 3, alpha: 0, step: 3 },
+  shows: ["40", "35", "25", "16", "12", "21", "7", "−1.83", "−1.56", "−1.39"],
+};
+export const breaks = { slider: "beam size", keys: ["ArrowLeft"], claim: 1, because: "25.0 %" };
+
 const CAPTIONS = [
   "ringed: the answer; bold: the likeliest",
   "crossed out: dropped; dashed: not computed",
@@ -51,19 +58,20 @@ function placeOf({ words, y, at }, { row, box, columns }, { across }) {
 const isOpen = (state) => state === "never" || state === "ahead";
 
 /** A box with a text at its left and a number at its right, as far as the search has come. */
-function drawBox(d, [x, y, width, height], state, [word, number], bold) {
+function drawBox(d, [x, y, width, height], node, state, number, bold) {
   const kept = state === "kept";
+  const word = last(node.words);
   const [strength, unseen] = [kept ? 0.22 : 0, isOpen(state)];
-  const box = d.box(x, y - height / 2, width, height, kept ? "word" : "plain", {
+  d.box(x, y - height / 2, width, height, kept ? "word" : "plain", {
     strength,
     dashed: unseen,
     lit: kept,
+    "data-fate": `${node.words.join(" ")}: ${state}`,
   });
   d.text(x + 4, y, word, { anchor: "start", quiet: !kept, bold });
   if (number && !unseen) d.text(x + width - 4, y, number, { anchor: "end", quiet: !kept });
   if (state === "dropped")
     d.segment(x + 3, y + height / 2 - 3, x + width - 3, y - height / 2 + 3, { role: "mask" });
-  return box;
 }
 
 /** A sentence's last step, its <eos>: the score by which it is compared, once it has ended. */
@@ -76,8 +84,7 @@ function drawEnd(d, node, [x, y, width, height], { table, found, alpha, step }) 
   const [left, middle, wide] = below ? [x, y + height, width] : [END_AT, y, 46];
   if (!below) d.segment(x + width, y, left, y, { width: 0.6 + 5 * node.p });
   d.box(left, middle - height / 2, wide, height, "word", { strength: 0.22 });
-  const score = d.text(left + wide - 4, middle, shown(value, 2), { anchor: "end" });
-  score.setAttribute("data-score", value);
+  d.text(left + wide - 4, middle, shown(value, 2), { anchor: "end", "data-score": value });
   if (step >= found.steps.length && said(words) === found.words)
     d.ring(left, middle - height / 2, wide, height);
 }
@@ -106,8 +113,7 @@ function draw(d, now) {
     const ends = !node.children.length;
     const digits = node.p < 0.1 && now.table === "empty" ? 1 : 0;
     const number = node.words.length ? shown(100 * node.p, digits) : "";
-    const box = drawBox(d, place(node), state, [last(node.words), number], ends && node.p >= best);
-    box.setAttribute("data-fate", `${node.words.join(" ")}: ${state}`);
+    drawBox(d, place(node), node, state, number, ends && node.p >= best);
     if (ends) drawEnd(d, node, place(node), { ...now, found });
   }
 }
@@ -125,7 +131,7 @@ function settled() {
 }
 
 export function start(host) {
-  const state = { table: "seven", share: 0.25, K: 3, alpha: 0, step: 3 };
+  const { state } = example;
   const invite = "Set K to 2; then make elle likelier until it is found.";
   const settle = settled();
   const figure = new Figure(host, { title: "Search with beams", invite, state, settle });

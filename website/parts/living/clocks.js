@@ -1,10 +1,21 @@
 // Chapter 6, sections 6.2 and 6.5: a query and a key that turn like hands, or get clocks added.
 
+import { surface } from "../drawing.js";
 import { shown } from "../elements.js";
 import { Figure, range } from "./living.js";
 import { hand, KEY, QUERY, scored, speed } from "./turns.js";
 
 export const CLAIM = "a later start changes scores of added positions, and no rotary score";
+export const example = {
+  state: { m: 2, back: 1, start: 4, clock: "0", turn: "both", moved: false },
+  shows: ["query at 2", "key at 1", "query at 6", "key at 5", "q · k = 0.85", "−0.28", "0.96"],
+};
+export const breaks = {
+  combobox: "what is turned",
+  keys: ["ArrowDown"],
+  claim: 0,
+  because: "−0.08",
+};
 const CLOCKS = [0, 4, 8]; // of the 32 of d_model = 64
 
 const places = ({ m, back, start }) => [
@@ -40,13 +51,26 @@ export function check(state) {
   return { holds: rotary && !added, because: rotary ? both : why + both };
 }
 
+/** A clock; a hand is an angle, clockwise from the top, and a role. Between two hands lies a sector. */
+function dial(d, x, y, radius, ...hands) {
+  const at = (angle, length) => [x + length * Math.sin(angle), y - length * Math.cos(angle)];
+  d.dot(x, y, radius, "plain", { fill: "var(--paper)", stroke: "var(--faint)" });
+  if (hands.length === 2) {
+    const [[from], [to]] = hands;
+    const [half, way] = [radius / 2, Math.sin(to - from) > 0 ? 1 : 0];
+    const arc = `L${at(from, half).join(" ")}A${half} ${half} 0 0 ${way} ${at(to, half).join(" ")}Z`;
+    d.add("path", { d: `M${x} ${y}${arc}`, fill: surface("word"), "fill-opacity": 0.3 });
+  }
+  for (const [angle, role] of hands) d.arrow([x, y], at(angle, radius - 1), { role, width: 2 });
+}
+
 function pair(d, x, title, [m, n], { query, key, rotary }, score) {
   const angle = ([right, up]) => Math.atan2(right, up);
   d.text(x, 10, title, { quiet: true });
   d.text(x, 27, `query at ${m}`, { role: "query" });
   d.text(x, 43, `key at ${n}`, { role: "key" });
-  d.dial(x, 98, 42, [angle(query), "query"], [angle(key), "key"]);
-  d.text(x, 155, `q · k = ${score}`, { size: 14 }).setAttribute("data-value", rotary);
+  dial(d, x, 98, 42, [angle(query), "query"], [angle(key), "key"]);
+  d.text(x, 155, `q · k = ${score}`, { size: 14, "data-value": rotary });
 }
 
 /** A row of the sum: a position's clock, the query or the key, and both added. */
@@ -54,7 +78,7 @@ function term(d, y, name, role, vector, position, clock) {
   const size = [34, 20];
   const sum = vector.map((each, i) => each + hand(position, clock)[i]);
   d.text(4, y + 10, `${name} at ${position}`, { anchor: "start", role });
-  d.dial(100, y + 10, 11, [speed(clock) * position, "position"]);
+  dial(d, 100, y + 10, 11, [speed(clock) * position, "position"]);
   d.row(118, y, hand(position, clock), "position", { size, digits: 2 });
   d.text(204, y + 10, `+ ${name[0]} =`, { role });
   d.row(222, y, sum, role, { size, digits: 2, top: 2 });
@@ -82,7 +106,7 @@ function draw(d, state) {
     const y = 217 + 56 * i;
     term(d, y, "query", "query", QUERY, m, clock);
     term(d, y + 26, "key", "key", KEY, n, clock);
-    d.text(320, y + 23, added[i], { size: 14 }).setAttribute("data-value", found[i].added);
+    d.text(320, y + 23, added[i], { size: 14, "data-value": found[i].added });
   });
 }
 
@@ -102,7 +126,7 @@ export function said(state) {
 const side = (n) => (n === 0 ? "at the same place" : `${Math.abs(n)} ${n > 0 ? "back" : "ahead"}`);
 
 export function start(host) {
-  const state = { m: 2, back: 1, start: 4, clock: "0", turn: "both", moved: false };
+  const { state } = example;
   let [asked, settled] = [state.m, state.m]; // a far key moves the query, as long as it is far
   const settle = (now) => {
     if (now.m !== settled) asked = now.m;

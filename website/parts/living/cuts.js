@@ -46,8 +46,7 @@ function name(d, state, nouns) {
   const right = Math.abs(off) < 1 ? nouns[0] === "dog" : off > 0;
   const [over, up] = nouns[0] === nouns[1] ? [16, 0] : [14, -11];
   const [sign, anchor] = right ? [1, "start"] : [-1, "end"];
-  const words = d.text(x + sign * over, y + sign * up, written(nouns), { anchor });
-  words.setAttribute("class", "living-above");
+  d.text(x + sign * over, y + sign * up, written(nouns), { anchor, class: "living-above" });
 }
 
 /** A straight cut, through the centre. */

@@ -8,6 +8,11 @@ export const CLAIMS = {
   own: "words and gradients keep a part of their own",
   level: "change the gradient by under a factor of ten",
 };
+export const example = {
+  state: { n: 8, add: true, norm: true },
+  shows: ["16 times", "10⁻¹²", "10⁶", "32"],
+};
+export const breaks = { slider: "layers", keys: ["End"], claim: 0, because: "32 layers" };
 const OWN = { words: 0.05, gradients: 0.5 }; // as the chapter's code demands
 const IN = ["none", "one of them", "two of them", "all three"];
 
@@ -51,7 +56,7 @@ export function said(state) {
 }
 
 export function start(host) {
-  const state = { n: 8, add: true, norm: true };
+  const { state } = example;
   const invite = "Take the addition away, then the norm. Then make the stack deeper.";
   const figure = new Figure(host, { title: "Add, norm and depth", invite, state });
   figure.slider("n", "layers of two sublayers each", range(1, MOST, 1), (n) => String(n));

@@ -9,6 +9,11 @@ export const CLAIMS = {
   never: "linear maps name the first or the second, never both",
   bend: "one head read by a hidden layer names two",
 };
+export const example = {
+  state: { two: false, a: 70, b: 70 },
+  shows: ["70", "30", "0.70", "0.30", "dog … dog", "cat … cat"],
+};
+export const breaks = { slider: "head 2", keys: ["ArrowLeft"], claim: 0, because: "0.03" };
 const MIXED = [
   ["dog", "cat"],
   ["cat", "dog"],
@@ -59,7 +64,7 @@ export function said(state) {
   return `${who} on the first noun: ${numbers.join(", ")}.`;
 }
 
-/** With one head both columns look alike; whoever turns head 2 cuts the head. */
+/** A `settle`: with one head both columns look alike; whoever turns head 2 cuts the head. */
 function linked(last) {
   let b = last;
   return (now) => {
@@ -70,7 +75,7 @@ function linked(last) {
 }
 
 export function start(host) {
-  const state = { two: false, a: 70, b: 70 };
+  const { state } = example;
   const invite = "Can a straight cut name both nouns? Cut the head, then turn head 2.";
   const title = "One look or two";
   const figure = new Figure(host, { title, invite, state, settle: linked(state.b) });

@@ -1,16 +1,16 @@
 // What the living figures share: a state, its controls, the chapter's ticks, a line that is read out.
 
 import { button, labelled, make, select, shown } from "../elements.js";
-import { Drawing } from "./drawing.js";
+import { Drawing, element, Picture, tenTo } from "../drawing.js";
 
 const PAUSE = 400; // ms without a change, after which the line is read out
 
-/** In two figures, however small: 0.067, or 4.9·10⁻²⁰. */
+/** A number in two figures, however small: 0.067, or 4.9·10⁻²⁰. */
 export function tiny(value) {
   if (value === 0 || value >= 0.001)
     return shown(value, value === 0 || value >= 0.1 ? 2 : value >= 0.01 ? 3 : 4);
   const [digits, power] = value.toExponential(1).split("e-");
-  return `${digits}·10⁻${[...power].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]).join("")}`;
+  return `${digits}·${tenTo(-power)}`;
 }
 
 /** Which claims broke and which hold again, for those who do not see the marks. */
@@ -45,7 +45,7 @@ export class Figure {
     this.status = make("p", { class: "living-status", role: "status" });
     this.section = make(
       "section",
-      { class: "living", "aria-label": title },
+      { class: "part living", "aria-label": title },
       make("p", { class: "living-title", "aria-hidden": "true" }, title),
       make("p", { class: "living-invite" }, invite),
       this.picture,
@@ -89,7 +89,7 @@ export class Figure {
     return this;
   }
 
-  /** It may be set to the values `allowed`, or `allowed(state)`; `show` is how one is written. */
+  /** A slider over the values `allowed`, or `allowed(state)`; `show` is how one is written. */
   slider(name, label, allowed, show = (value) => shown(value, 1), parent = this.controls) {
     const valuesOf = typeof allowed === "function" ? allowed : () => allowed;
     const words = make("span");
@@ -134,15 +134,18 @@ export class Figure {
     return parent.appendChild(button(words, press));
   }
 
-  /** A drawing of 350 units, made anew by `draw(drawing, state)` after each change. */
+  /** An SVG of 350 units, in which `draw(drawing, state)` draws anew after each change. */
   drawing(height, alt, draw) {
-    const drawing = new Drawing(height, alt);
-    this.picture.append(drawing.svg);
+    const svg = this.picture.appendChild(element("svg"));
+    const attributes = { viewBox: `0 0 350 ${height}`, role: "img", "aria-label": alt };
+    for (const [name, value] of Object.entries(attributes)) svg.setAttribute(name, value);
+    const picture = new Picture(svg);
     this.parts.push((state) => {
-      drawing.clear();
+      const drawing = new Drawing();
       draw(drawing, state);
+      picture.show(drawing.things);
     });
-    return drawing;
+    return svg;
   }
 
   /**
@@ -166,8 +169,9 @@ export class Figure {
   }
 }
 
+/** The numbers from `from` on, a step apart, up to `to`. */
 export const range = (from, to, step) =>
-  Array.from({ length: Math.round((to - from) / step) + 1 }, (_, i) =>
+  Array.from({ length: Math.floor((to - from) / step + 1e-9) + 1 }, (_, i) =>
     Number((from + i * step).toFixed(6)),
   );
 

@@ -29,7 +29,7 @@ const error = (guess) =>
 const NEAREST = error(nearest);
 const MEAN = error((_hour, _hours, degrees) => mean(degrees));
 
-/** Of each of the ten days: the error of the average with this width, and of the simpler guesses. */
+/** The errors over ten days, of the average with this width and of the simpler guesses. */
 export function errors(width) {
   const average = error((moment, hours, degrees) => lookUp(moment, hours, degrees, width));
   const wins = average.filter((each, day) => each < 0.9 * Math.min(NEAREST[day], MEAN[day])).length;

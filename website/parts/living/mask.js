@@ -1,7 +1,7 @@
 // Chapter 4, sections 4.4 and 4.5: a mask edited cell by cell, and five ways to hide a key.
 
 import { make, shown } from "../elements.js";
-import { Figure } from "./living.js";
+import { Figure, list } from "./living.js";
 import * as attention from "./masked_attention.js";
 import { sum } from "../numbers.js";
 
@@ -9,6 +9,16 @@ const { changed, onPrefixes, OTHERS, PLACES, seen, WORDS, wordsOf } = attention;
 export const CLAIMS = {
   prefix: "causal attention is attention on every prefix, at once",
   sums: "masked before the softmax the drawn rows sum to one",
+};
+export const example = {
+  state: { bits: attention.CAUSAL, way: "package", place: "-1" },
+  shows: ["27", "73", "8", "35", "57", "2", "23", "62", "14"],
+};
+export const breaks = {
+  checkbox: "chat may look at noir",
+  keys: ["Space"],
+  claim: 0,
+  because: "49 %",
 };
 const part = (share) => `${shown(100 * share)} %`;
 
@@ -109,11 +119,10 @@ export function said(state) {
   const [words, place, lit] = [wordsOf(state), Number(state.place), changed(state)];
   const rows = PLACES.filter((t) => lit[t]);
   const early = rows.filter((t) => t < place).map((t) => words[t]);
-  const of = (list) => list.join(", ").replace(/, ([^,]+)$/, " and $1");
   const effect = early.length
-    ? `. The output changes at ${of(rows.map((t) => words[t]))}: a leak to ${of(early)}.`
+    ? `. The output changes at ${list(rows.map((t) => words[t]))}: a leak to ${list(early)}.`
     : rows.length
-      ? `. The output changes at ${of(rows.map((t) => words[t]))}, and at no earlier word.`
+      ? `. The output changes at ${list(rows.map((t) => words[t]))}, and at no earlier word.`
       : ", and no output changes: nothing leaks from it.";
   if (place > 0) return `${WORDS[place]} is exchanged for ${words[place]}${effect}`;
   const hidden = [...state.bits].filter((bit) => bit === "0").length;
@@ -121,7 +130,7 @@ export function said(state) {
 }
 
 export function start(host) {
-  const state = { bits: attention.CAUSAL, way: "package", place: "-1" };
+  const { state } = example;
   const invite = "Let le look at noir, then exchange noir for blanc.";
   const figure = new Figure(host, { title: "Edit the mask", invite, state });
   grid(figure);

@@ -7,20 +7,25 @@ import { dot } from "../numbers.js";
 import { clock, digitsOf, plot, scales, SETS, table, widthOf } from "./thermometer.js";
 
 export const CLAIM = "a weighted average beats the nearest reading and the mean on ten days of ten";
+export const example = {
+  state: { query: 7.5, width: 1, readings: "five" },
+  shows: ["2.8", "20.6", "56.0", "20.6", "0.0", "7:30: 8.7 °C"],
+};
+export const breaks = { slider: "width", keys: ["End"], claim: 0, because: "12.0" };
 export const WIDTHS = [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1, 1.4, 2, 3, 4, 6, 8, 12];
 
-function drag(figure, drawing) {
+function drag(figure, svg) {
   const move = (event) => {
     if (event.type === "pointermove" && !event.buttons) return;
-    const box = drawing.svg.getBoundingClientRect();
-    if (event.type === "pointerdown") drawing.svg.setPointerCapture(event.pointerId);
+    const box = svg.getBoundingClientRect();
+    if (event.type === "pointerdown") svg.setPointerCapture(event.pointerId);
     const at = scales(SETS[figure.state.readings]).hour(
       ((event.clientX - box.left) * 350) / box.width,
     );
     figure.set({ query: Math.round(at * 10) / 10 });
   };
-  drawing.svg.classList.add("living-dragged");
-  for (const name of ["pointerdown", "pointermove"]) drawing.svg.addEventListener(name, move);
+  svg.classList.add("living-dragged");
+  for (const name of ["pointerdown", "pointermove"]) svg.addEventListener(name, move);
 }
 
 const found = ({ query, width, readings }) => weights(query, SETS[readings].hours, width);
@@ -57,7 +62,7 @@ export function said(state) {
 }
 
 export function start(host) {
-  const state = { query: 7.5, width: 1, readings: "five" };
+  const { state } = example;
   const settle = (now) => {
     const { from, to } = SETS[now.readings];
     now.query = Math.min(to, Math.max(from, now.query));
@@ -75,11 +80,11 @@ export function start(host) {
   figure.select("readings", "readings", sets);
   const alt =
     "The readings over the hours of the day, the average of them, and the query as a line.";
-  const drawing = figure.drawing(356, alt, (d, now) => {
+  const svg = figure.drawing(356, alt, (d, now) => {
     plot(d, now, found);
     table(d, now, found(now));
   });
-  drag(figure, drawing);
+  drag(figure, svg);
   figure.tick(CLAIM, check);
   figure.begin(said);
 }

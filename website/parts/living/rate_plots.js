@@ -29,8 +29,7 @@ const key = (d, y, words) => d.text(LEFT, y, words, { anchor: "start", quiet: tr
 
 function axes(d, { top, base }, title, marks) {
   d.text(LEFT, top - 11, title, { anchor: "start", bold: true });
-  d.axes(LEFT, top, base, RIGHT);
-  for (const [y, words] of marks) d.text(LEFT - 6, y, words, { anchor: "end", quiet: true });
+  d.axes(LEFT, top, base, RIGHT, { up: marks });
 }
 
 function rate(d, state) {
@@ -52,10 +51,8 @@ function lossAxes(d, panel, title) {
     title,
     MARKED.map((loss) => [y(loss), String(loss)]),
   );
-  const learned = d.box(LEFT, y(COUNTING), RIGHT - LEFT, panel.base - y(COUNTING), "value", {
-    strength: 0.16,
-  });
-  learned.removeAttribute("stroke");
+  const learned = panel.base - y(COUNTING);
+  d.box(LEFT, y(COUNTING), RIGHT - LEFT, learned, "value", { strength: 0.16, stroke: "none" });
   d.segment(LEFT, y(LOG_V), RIGHT, y(LOG_V), { dashed: "4 3", width: 1 });
   for (const up of [6, 10])
     d.segment(LEFT - 5, y(BREAK) - up + 3, LEFT + 5, y(BREAK) - up - 3, { width: 1 });

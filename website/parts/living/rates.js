@@ -7,6 +7,11 @@ import { RATES, WARM_UPS } from "./small_runs.js";
 
 /** The ticks ask of one network at one rate what the chapter claims of both at their best. */
 export const CLAIM = "learn with warm-up and without, each at its best rate";
+export const example = {
+  state: { rate: HEALTHY, warmUp: 20, norm: "pre" },
+  shows: ["up to 0.008", "step 100", "shaded: lower than the counting model’s 3.40"],
+};
+export const breaks = { slider: "highest rate", keys: ["End"], claim: 0, because: "5.76" };
 const NAMES = { pre: "pre-LN", post: "post-LN" };
 
 /** 2.70, and 60.3 */
@@ -40,7 +45,7 @@ export function checkLearns(state) {
   return { holds: learns(state), text, because };
 }
 
-/** Of three runs, how many end lower with the warm-up than without. */
+/** How many of three runs end lower with the warm-up than without. */
 function gaining(state) {
   const without = ends({ ...state, warmUp: 0 });
   return ends(state).filter((end, seed) => end < without[seed]).length;
@@ -77,7 +82,7 @@ export const said = (state) =>
   `${way(state)}. On average the three ${NAMES[state.norm]} runs end at ${nats(average(state))} nats.`;
 
 export function start(host) {
-  const state = { rate: HEALTHY, warmUp: 20, norm: "pre" };
+  const { state } = example;
   const invite = "Bet, then move the rate to its end. Can a longer warm-up save it?";
   const figure = new Figure(host, { title: "The rate and its warm-up", invite, state });
   figure.slider("rate", "highest rate", RATES, besideHealthy);

@@ -34,7 +34,7 @@ export function bars(d, state) {
   });
 }
 
-/** Both axes go by logarithms; the machine as it is is always to be seen. */
+/** The scales of both axes, by logarithms; the machine as it is can always be seen. */
 function scales(state) {
   const all = [state, asItIs(state)].flatMap((each) => [1, MOST].map((n) => times(each, n)));
   const power = (seconds) => Math.log10(seconds * UNITS[state.machine][1]);
@@ -46,10 +46,10 @@ function scales(state) {
 }
 
 function axes(d, state, { low, high, height, x }) {
-  d.axes(LEFT, TOP, BASE, RIGHT);
-  for (let power = low; power <= high; power += high - low > 5 ? 2 : 1)
-    d.text(LEFT - 6, height(power), String(10 ** power), { anchor: "end", quiet: true });
-  for (let n = 1; n <= MOST; n *= 4) d.text(x(n), BASE + 12, String(n), { quiet: true });
+  d.axes(LEFT, TOP, BASE, RIGHT, {
+    up: range(low, high, high - low > 5 ? 2 : 1).map((at) => [height(at), String(10 ** at)]),
+    along: range(0, Math.log2(MOST), 2).map((at) => [x(2 ** at), String(2 ** at)]),
+  });
   d.text(LEFT - 6, TOP - 18, UNITS[state.machine][0], { anchor: "end", quiet: true });
   d.text(RIGHT, BASE + 30, "rows", { anchor: "end", quiet: true });
 }

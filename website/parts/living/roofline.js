@@ -5,6 +5,11 @@ import { Figure, range } from "./living.js";
 import { bars, plot, some, time } from "./roof.js";
 
 export const CLAIM = "64 rows take less than 25 times as long as one row";
+export const example = {
+  state: { n: 1, machine: "cpu", width: "4", change: "none" },
+  shows: ["fetching", "multiplying", "4096"],
+};
+export const breaks = { slider: "rows", keys: ["End"], claim: 1, because: "4,096 rows" };
 export const ROWS = [...range(0, 9, 1).map((power) => 2 ** power), 768, 1024, 2048, 4096];
 const NAMES = { cpu: "the CPU thread", h100: "the H100" };
 
@@ -58,7 +63,7 @@ export function said(state) {
 }
 
 export function start(host) {
-  const state = { n: 1, machine: "cpu", width: "4", change: "none" };
+  const { state } = example;
   const invite = "Add rows until quicker multiplication would help; then change machine and bytes.";
   const figure = new Figure(host, { title: "Share the weights", invite, state });
   figure.slider("n", "rows that share the weights", ROWS, many);

@@ -1,5 +1,6 @@
 // Chapter 9, sections 9.3 and 9.4: the small translator's runs, by rate, warm-up and norm.
 
+import { mean } from "../numbers.js";
 import { RATES, RUNS, WARM_UPS } from "./small_runs.js";
 
 export const HEALTHY = 0.008; // section 9.3's rate
@@ -23,7 +24,7 @@ export const ends = (state) => runs(state).map((means) => (means.at(-1) + means.
 
 export const learns = (state) => ends(state).every((end) => end < COUNTING);
 
-export const average = (state) => ends(state).reduce((all, end) => all + end) / SEEDS;
+export const average = (state) => mean(ends(state));
 
 /** The rate whose three runs end lowest on average, with this norm and warm-up. */
 export function best(state) {

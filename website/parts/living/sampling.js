@@ -9,15 +9,20 @@ export const CLAIMS = {
   draws: "temperature, top-k and top-p sampling draw as their formulas say",
   cuts: "top-k 2 keeps two words of both; top-p 0.75 keeps one, or four",
 };
+const OFF = 5; // top-k of all words
+export const example = {
+  state: { which: "flat", tau: 1, k: OFF, enough: 1, n: 20000, seed: 0 },
+  shows: ["28.0", "24.0", "20.0", "16.0", "12.0"],
+};
+export const breaks = { slider: "temperature", keys: ["End"], claim: 1, because: "top-p 4" };
 const WORDS = ["chat", "roi", "lion", "âne", "ours"];
 const BOTH = { peaked: [0.8, 0.1, 0.05, 0.03, 0.02], flat: [0.28, 0.24, 0.2, 0.16, 0.12] };
-const OFF = 5; // top-k of all words
 const ALIKE = 0.015; // the chapter's bound on the shares of 20,000 draws
 const SURE = 0.9995; // shown as 100.0 %
 
 const kept = (p) => p.filter((each) => each > 0).length;
 
-/** Both cuts on both distributions, each alone; a cut that is not set is the chapter's. */
+/** Judges both cuts on both distributions, each alone; a cut that is not set is the chapter's. */
 export function checkCuts({ tau, k: topK, enough: topP }) {
   const [k, enough] = [topK === OFF ? 2 : topK, topP === 1 ? 0.75 : topP];
   const left = (p, cut) => kept(reshaped(p, { tau, k: OFF, enough: 1, ...cut }));
@@ -104,7 +109,7 @@ export function said(now) {
 }
 
 export function start(host) {
-  const state = { which: "flat", tau: 1, k: OFF, enough: 1, n: 20000, seed: 0 };
+  const { state } = example;
   const invite = "Raise τ until a claim breaks; then cut words with top-p.";
   const figure = new Figure(host, { title: "Reshape the next word, and draw it", invite, state });
   const names = [

@@ -1,5 +1,6 @@
 // Chapter 4, sections 4.1 and 4.2: wider vectors, larger scores, a softmax that saturates.
 
+import { tenTo } from "../drawing.js";
 import { percent, shown } from "../elements.js";
 import { Figure, range, tiny } from "./living.js";
 import { RIGHT, softened } from "./saturation.js";
@@ -8,6 +9,16 @@ import { HALVES, MEDIANS } from "./slopes.js";
 export const CLAIMS = {
   drawn: "in the drawn example, division by 8 makes the right key's slope 1000 times larger",
   alike: "divided by √d_k, the median slope at the right key is alike for d_k = 1, 1024",
+};
+export const example = {
+  state: { width: 64, by: "root" },
+  shows: ["−10.7", "77", "23", "divided by √64 = 8", "10", "14", "29", "25", "9"],
+};
+export const breaks = {
+  slider: "d_k",
+  keys: ["ArrowLeft", "ArrowLeft", "ArrowLeft", "ArrowLeft"],
+  claim: 0,
+  because: "2.7 times",
 };
 const WORDS = ["the", "old", "queen", "does", "not", "see", "the", "cat"];
 const WIDTHS = range(0, 10, 1).map((n) => 2 ** n);
@@ -78,14 +89,10 @@ function plot(d, { width, by }) {
   const [top, base] = [182, 272];
   const x = (n) => 62 + 27 * n;
   const y = (slope) => top + (base - top) * Math.min(1, -Math.log10(slope) / 24);
-  d.axes(54, top, base, 346);
-  [0, -8, -16, -24].forEach((power) =>
-    d.text(48, y(10 ** power), power ? tiny(10 ** power).slice(4) : "1", {
-      anchor: "end",
-      quiet: true,
-    }),
-  );
-  [0, 2, 4, 6, 8, 10].forEach((n) => d.text(x(n), base + 12, String(2 ** n), { quiet: true }));
+  d.axes(54, top, base, 346, {
+    up: [0, -8, -16, -24].map((power) => [y(10 ** power), tenTo(power)]),
+    along: [0, 2, 4, 6, 8, 10].map((n) => [x(n), String(2 ** n)]),
+  });
   d.text(346, base + 28, "d_k; slope a(1 − a) at the right key", { anchor: "end", quiet: true });
   const { raw, divided } = both({ width, by });
   const lines = [["one", "key", raw.slope]];
@@ -118,7 +125,7 @@ export function said(state) {
 
 export function start(host) {
   const invite = "Set the divisor to 1, then widen the vectors: watch cat’s weight.";
-  const state = { width: 64, by: "root" };
+  const { state } = example;
   const figure = new Figure(host, { title: "Widen the vectors", invite, state });
   figure.slider("width", "d_k: how many numbers a key has", WIDTHS, (width) => shown(width));
   const divisors = [

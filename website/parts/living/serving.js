@@ -8,6 +8,16 @@ export const CLAIMS = {
   more: "a refilled batch writes over 1.5 times as many words a second as a static one",
   sooner: "a slot that is given away at once brings the first word sooner",
 };
+export const example = {
+  state: { policy: "static", load: 0.8, slots: 8, now: 8 },
+  shows: ["8 slots", "users who wait", "a prompt is read", "for nobody"],
+};
+export const breaks = {
+  slider: "load",
+  keys: ["Home"],
+  claim: 0,
+  because: "words a second refilled",
+};
 const LOADS = [0.1, 0.2, 0.3, 0.5, 0.65, 0.8, 0.9, 1, 1.15, 1.3];
 const WINDOW = 16; // seconds that are drawn
 const MORE = 1.5; // as the claim says
@@ -106,7 +116,7 @@ export function said(state) {
 }
 
 export function start(host) {
-  const state = { policy: "static", load: 0.8, slots: 8, now: 8 };
+  const { state } = example;
   const invite =
     "Give free slots away at once (continuous); then lower the load until a claim breaks.";
   const figure = new Figure(host, { title: "Users come, and get a slot", invite, state });

@@ -12,7 +12,7 @@ function between(x, points) {
   return y + ((z - y) * (x - a)) / (b - a);
 }
 
-/** Of a call that reads n new words of each text, which has S words then. */
+/** The seconds of a call that reads n new words of each text, which has S words then. */
 export function seconds(texts) {
   let [rows, words, pairs, pieces] = [0, 0, 0, 0];
   for (const [n, S] of texts) {

@@ -1,5 +1,6 @@
 // Chapter 7, sections 7.1 to 7.3: what was measured in new stacks, by wiring and number of layers.
 
+import { tenTo } from "../drawing.js";
 import { shown } from "../elements.js";
 import { DEPTHS } from "./depths.js";
 import { tiny } from "./living.js";
@@ -23,7 +24,7 @@ export function named(state) {
   return `${state.n} ${layer}${state.n === 1 ? "" : "s"}${how}`;
 }
 
-/** Of three new stacks: the gradient before layer 1, and the own parts of words and gradients. */
+/** Three new stacks, measured: the gradient before layer 1, the own parts of words and gradients. */
 export function measuredIn(state, n = state.n) {
   const row = DEPTHS[wireOf(state)][n - 1];
   return { arriving: row.slice(0, 3), words: row.slice(3, 6), gradients: row.slice(6) };
@@ -38,10 +39,4 @@ export function times(ratio) {
   if (ratio < 1000) return shown(ratio, ratio < 10 ? 2 : 0);
   const power = Math.floor(Math.log10(ratio));
   return `${shown(ratio / 10 ** power, 1)}·${tenTo(power)}`;
-}
-
-/** 10⁻¹², and 1 for 10⁰ */
-export function tenTo(power) {
-  const digits = [...String(Math.abs(power))].map((digit) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[digit]);
-  return power ? `10${power < 0 ? "⁻" : ""}${digits.join("")}` : "1";
 }

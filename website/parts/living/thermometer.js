@@ -10,7 +10,8 @@ export const SETS = {
   five: { hours: [5, 6, 8, 9, 12], degrees: [7, 6, 9, 11, 16], from: 4, to: 13, low: 4, high: 18 },
   forty: { hours: DAYS[0][0], degrees: DAYS[0][1], from: 0, to: 24, low: 4, high: 23 },
 };
-const TRUTH = { width: 1, dashed: "4 3" };
+const BELL = { strength: 0.28, stroke: "none" }; // how close a key is
+const TRUTH = { width: 1, dashed: "4 3", stroke: "var(--ink)" };
 
 export const clock = (hour) => {
   const minutes = Math.round(60 * hour);
@@ -26,34 +27,31 @@ export function scales({ from, to, low, high }) {
 }
 
 function axes(d, { from, to, low, high }, { x, y }) {
-  d.axes(30, 20, 196, 342);
-  for (let hour = from; hour <= to; hour += to - from > 12 ? 4 : 1)
-    d.text(x(hour), 208, String(hour), { quiet: true });
-  for (let degree = low + 1; degree <= high; degree += 5)
-    d.text(24, y(degree), String(degree), { anchor: "end", quiet: true });
+  d.axes(30, 20, 196, 342, {
+    up: range(low + 1, high, 5).map((degree) => [y(degree), String(degree)]),
+    along: range(from, to, to - from > 12 ? 4 : 1).map((hour) => [x(hour), String(hour)]),
+  });
   d.text(30, 9, "°C", { anchor: "end", quiet: true });
   d.text(0, 208, "hour", { anchor: "start", quiet: true });
 }
 
-const inInk = (line) => line.setAttribute("stroke", "var(--ink)");
-
 /** The names of the lines, and how close a key is. */
 function legend(d, state) {
   const name = (x, words) => d.text(x, 228, words, { anchor: "start" });
-  d.dot(12, 228, 4, "value", 0.5);
+  d.dot(12, 228, 4, "value", { strength: 0.5 });
   name(22, "readings");
   d.segment(84, 228, 104, 228, { role: "query", width: 2 });
   name(109, "weighted average");
   if (state.readings === "forty") {
-    inInk(d.segment(216, 228, 236, 228, TRUTH));
+    d.segment(216, 228, 236, 228, TRUTH);
     name(241, "truth");
   }
   d.box(289, 223, 10, 10, "value", { strength: 1 });
   name(304, "answer");
-  d.dot(8, 246, 3, "value", 0.25);
-  d.dot(19, 246, 6, "value", 0.6);
+  d.dot(8, 246, 3, "value", { strength: 0.25 });
+  d.dot(19, 246, 6, "value", { strength: 0.6 });
   d.text(30, 246, "the larger and the fuller, the more weight", { anchor: "start" });
-  d.box(5, 258, 14, 12, "query", { strength: 0.28 }).removeAttribute("stroke");
+  d.box(5, 258, 14, 12, "query", BELL);
   const close = `how close: exp(−(q − k)² / 2w²), w = ${widthOf(state)}`;
   d.text(22, 264, close, { anchor: "start" });
 }
@@ -70,16 +68,16 @@ export function plot(d, state, weightsOf) {
       options,
     );
   const bell = (h) => 196 - 46 * Math.exp(-((h - state.query) ** 2) / (2 * state.width ** 2));
-  const filled = { fill: "var(--query)", "fill-opacity": 0.28, stroke: "none" };
-  const area = curve(bell, {});
-  area.setAttribute("d", `${area.getAttribute("d")}L342 196L30 196Z`);
-  for (const [name, value] of Object.entries(filled)) area.setAttribute(name, value);
+  const under = [[30, 196], ...hours.map((h) => [x(h), bell(h)]), [342, 196]];
+  d.line(under, { fill: "var(--query)", "fill-opacity": BELL.strength, stroke: "none" });
   axes(d, set, { x, y });
-  if (state.readings === "forty") inInk(curve((h) => y(truth(h)), TRUTH));
+  if (state.readings === "forty") curve((h) => y(truth(h)), TRUTH);
   const average = (hour) => dot(weightsOf({ ...state, query: hour }), set.degrees);
   curve((h) => y(average(h)), { role: "query", width: 2 });
   set.hours.forEach((hour, i) =>
-    d.dot(x(hour), y(set.degrees[i]), 3 + 9 * Math.sqrt(all[i]), "value", 0.25 + 0.75 * all[i]),
+    d.dot(x(hour), y(set.degrees[i]), 3 + 9 * Math.sqrt(all[i]), "value", {
+      strength: 0.25 + 0.75 * all[i],
+    }),
   );
   const at = x(state.query);
   d.segment(at, 20, at, 196, { role: "query" });

@@ -1,7 +1,8 @@
 // Chapter 7, sections 7.1 to 7.3: the wiring of a sublayer, and what stacks of it do, over their depth.
 
+import { tenTo } from "../drawing.js";
 import { range } from "./living.js";
-import { measuredIn, MOST, tenTo, wireOf } from "./stacks.js";
+import { measuredIn, MOST, wireOf } from "./stacks.js";
 
 const [LEFT, RIGHT] = [46, 340];
 const COLOURS = { plain: "key", add: "query", norm_only: "mask", post: "value" }; // as in Figure 7.7
@@ -36,12 +37,8 @@ function panel(d, state, { title, of, top, base, powers, marked, allowed }) {
   const y = (value) => height(Math.log10(value));
   d.text(LEFT, top - 10, title, { anchor: "start", bold: true });
   const [least, most] = allowed.map(y);
-  d.box(LEFT, most, RIGHT - LEFT, least - most, "value", { strength: 0.16 }).removeAttribute(
-    "stroke",
-  );
-  d.axes(LEFT, top, base, RIGHT);
-  for (const power of marked)
-    d.text(LEFT - 6, height(power), tenTo(power), { anchor: "end", quiet: true });
+  d.box(LEFT, most, RIGHT - LEFT, least - most, "value", { strength: 0.16, stroke: "none" });
+  d.axes(LEFT, top, base, RIGHT, { up: marked.map((power) => [height(power), tenTo(power)]) });
   const lines = (wiring, options) => {
     for (const start of [0, 1, 2]) {
       const points = range(1, MOST, 1).map((n) => [x(n), y(measuredIn(wiring, n)[of][start])]);
@@ -56,7 +53,7 @@ function panel(d, state, { title, of, top, base, powers, marked, allowed }) {
   for (const value of measuredIn(state)[of]) d.dot(x(state.n), y(value), 4, role);
 }
 
-/** From x to y: the sublayer, the way around it and the plus sign, the norm. */
+/** Draws the way from x to y: the sublayer, the way around it and the plus sign, the norm. */
 function wire(d, { n, add, norm }) {
   const look = (lit) => ({ lit, dashed: lit ? false : "2 4" });
   d.text(10, 42, "x", { bold: true });

@@ -8,7 +8,7 @@ import { drawFrom, keepTopK, keepTopP, order, softmax } from "../numbers.js";
  * the ids that it has written, with <eos> where it came to it.
  */
 export function greedy(model, source, limits) {
-  return write(model, source, limits, (logits) => indexOfMax(logits));
+  return write(model, source, limits, (logits) => order(logits)[0]);
 }
 
 /** A token drawn at each step; `random` returns numbers from 0 up to 1. */
@@ -30,10 +30,6 @@ function write(model, source, { pad, bos, eos, maxLen }, choose) {
 
 /** The probabilities that a sample is drawn from: temperature, then top-k, then top-p. */
 export function filtered(logits, { temperature = 1, topK, topP } = {}) {
-  if (!(temperature > 0)) throw new Error(`temperature must be positive, got ${temperature}`);
-  if (topK !== undefined && !(topK >= 1)) throw new Error(`topK must be at least 1, got ${topK}`);
-  if (topP !== undefined && !(topP > 0 && topP <= 1))
-    throw new Error(`topP must be above 0 and at most 1, got ${topP}`);
   const scaled = Float32Array.from(logits, (logit) => logit / temperature);
   return softmax(keepTopP(keepTopK(scaled, topK), topP));
 }
@@ -44,7 +40,6 @@ export function filtered(logits, { temperature = 1, topK, topP } = {}) {
  * score, and all that were set aside, the best first.
  */
 export function beamSearch(model, source, limits, { beamSize = 4, lengthPenalty = 0.6 } = {}) {
-  if (!(beamSize >= 1)) throw new Error(`beamSize must be at least 1, got ${beamSize}`);
   const start = { tokens: [limits.bos], logP: 0, state: model.start(source) };
   const { beams, ended } = keepBeams(start, {
     lengthen: (beams) => continuations(model, beams, limits, 2 * beamSize),
@@ -85,10 +80,6 @@ function logSoftmax(logits) {
   const highest = Math.max(...logits);
   const sum = logits.reduce((total, logit) => total + Math.exp(logit - highest), 0);
   return logits.map((logit) => logit - highest - Math.log(sum));
-}
-
-function indexOfMax(values) {
-  return values.reduce((best, value, i) => (value > values[best] ? i : best), 0);
 }
 
 /**

@@ -27,12 +27,11 @@ export class Search {
     this.shown = make("output", {}, "1.0");
     this.topK = select([[ALL, ALL], ...counts(1, 2, 5, 10, 50)], ALL);
     this.topP = select([[ALL, ALL], ...counts("0.5", "0.9", "0.95", "0.99")], ALL);
-    this.again = button("Again", () => this.#drawAnew(changed));
+    this.again = button("Again", () => {
+      this.seed += 1;
+      changed(true);
+    });
     this.element = this.#build(changed);
-  }
-
-  get temperatureIs() {
-    return Number(this.temperature.value);
   }
 
   /** What a sample is drawn from; without sampling, the model's own probabilities. */
@@ -62,38 +61,33 @@ export class Search {
 
   #options() {
     const number = ({ value }) => (value === ALL ? undefined : Number(value));
-    return { temperature: this.temperatureIs, topK: number(this.topK), topP: number(this.topP) };
-  }
-
-  #drawAnew(changed) {
-    this.seed += 1;
-    changed(true);
+    const [temperature, topK, topP] = [this.temperature, this.topK, this.topP].map(number);
+    return { temperature, topK, topP };
   }
 
   #build(changed) {
-    const forBeams = [
-      labelled("Beams, K", this.beamSize),
-      labelled("Length penalty", this.lengthPenalty),
-    ];
-    const forSampling = [
-      labelled("Temperature", this.temperature, this.shown),
-      labelled("Top-k", this.topK),
-      labelled("Top-p", this.topP),
-      this.again,
-    ];
-    const knobs = { beams: make("div", { class: "knobs" }, ...forBeams) };
-    knobs.sampling = make("div", { class: "knobs" }, ...forSampling);
-    const show = () => {
-      for (const [way, row] of Object.entries(knobs)) row.hidden = way !== this.way;
+    const row = (...controls) => make("div", { class: "knobs" }, ...controls);
+    const knobs = {
+      beams: row(
+        labelled("Beams, K", this.beamSize),
+        labelled("Length penalty", this.lengthPenalty),
+      ),
+      sampling: row(
+        labelled("Temperature", this.temperature, this.shown),
+        labelled("Top-k", this.topK),
+        labelled("Top-p", this.topP),
+        this.again,
+      ),
     };
-    show();
-    this.temperature.addEventListener("input", () => {
-      this.shown.value = this.temperatureIs.toFixed(1);
-    });
-    const ways = this.#ways((way) => {
+    const choose = (way) => {
       this.way = way;
-      show();
+      for (const [name, row] of Object.entries(knobs)) row.hidden = name !== way;
+    };
+    choose(this.way);
+    this.temperature.addEventListener("input", () => {
+      this.shown.value = Number(this.temperature.value).toFixed(1);
     });
+    const ways = this.#ways(choose);
     const element = make("fieldset", { class: "how" });
     element.append(make("legend", {}, "How each word is chosen"), ways, ...Object.values(knobs));
     element.addEventListener("change", () => changed(false));

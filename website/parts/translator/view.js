@@ -33,7 +33,7 @@ class Translator {
       (asked) => (asked || this.started) && this.translate(),
       host.dataset.search,
     );
-    this.written = new Written({ full, start: words.head });
+    this.written = new Written({ full, start: words.head, cross: words.opening.steps[0].cross });
     this.help = make("div", { class: "help" });
     this.box.input.addEventListener("focus", () => this.#prepare());
     const section = this.#build(full);
@@ -72,7 +72,7 @@ class Translator {
     const asked = make("div", {}, form, ...(full ? [this.search.element] : []), this.state);
     const answer = make("div", { class: "answer" }, this.written.element, this.help);
     const both = make("div", { class: "both" }, asked, answer);
-    return make("section", { class: "translator", "aria-label": NAME }, name, both);
+    return make("section", { class: "part translator", "aria-label": NAME }, name, both);
   }
 
   #examples() {

@@ -133,17 +133,7 @@ export class WordBox {
     this.options.forEach((option, j) => option.setAttribute("aria-selected", String(i === j)));
     if (i < 0) return this.input.removeAttribute("aria-activedescendant");
     this.input.setAttribute("aria-activedescendant", this.options[i].id);
-    this.#scrollTo(this.options[i]);
-  }
-
-  /** Scrolls the list, but not the page. */
-  #scrollTo(option) {
-    const { list } = this;
-    const top = option.offsetTop - 8;
-    const bottom = option.offsetTop + option.offsetHeight + 8;
-    if (top < list.scrollTop) list.scrollTop = top;
-    else if (bottom > list.scrollTop + list.clientHeight)
-      list.scrollTop = bottom - list.clientHeight;
+    this.options[i].scrollIntoView({ block: "nearest" });
   }
 
   #take(i) {

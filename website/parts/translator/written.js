@@ -14,12 +14,16 @@ const layerName = (i, before = ", ", after = "") =>
   NAMED[i] ? `${i}${before}the ${NAMED[i]}${after}` : `${i}`;
 
 export class Written {
-  /** `full` has all to choose; else one look is shown, `start`: a layer, and a head or "mean". */
-  constructor({ full, start }) {
+  /**
+   * `full` has all to choose; else one look is shown, `start`: a layer, and a head or "mean".
+   * `cross` has an entry for each head of each layer.
+   */
+  constructor({ full, start, cross }) {
     this.full = full;
-    this.start = start;
-    this.layer = select([[start.layer, start.layer]], start.layer);
-    this.head = select([[start.head, start.head]], start.head);
+    const layers = cross.map((_, i) => [i, layerName(i)]);
+    const heads = cross[0].map((_, i) => [i, i]);
+    this.layer = select(layers, start.layer);
+    this.head = select([...heads, [MEAN, `mean of all ${heads.length}`]], start.head);
     this.english = make("div", {
       class: "words",
       lang: "en",
@@ -83,7 +87,6 @@ export class Written {
     clearTimeout(this.timer);
     Object.assign(this, { source, target, steps, name, reshaped, byReader: false });
     this.element.hidden = false;
-    this.#fillChoices(steps[0].cross);
     this.english.replaceChildren(...source.map((word) => this.#sourceWord(word)));
     this.#showFound(found);
     this.group = newId();
@@ -207,20 +210,6 @@ export class Written {
     this.found.replaceChildren(...found.map(row));
   }
 
-  #fillChoices(cross) {
-    const filled = (list, options) => {
-      const { value } = list;
-      list.replaceChildren(...options.map(([i, text]) => make("option", { value: i }, text)));
-      list.value = value;
-    };
-    filled(
-      this.layer,
-      [...cross.keys()].map((i) => [i, layerName(i)]),
-    );
-    const mean = [MEAN, `mean of all ${cross[0].length}`];
-    filled(this.head, [...[...cross[0].keys()].map((i) => [i, i]), mean]);
-  }
-
   #who() {
     if (!this.full) return "it looks";
     const layer = layerName(this.layer.value, " (", ")");
@@ -241,7 +230,7 @@ export class Written {
     const line = ["To write ", word(this.target[t]), `, ${this.#who()} at `, ...at(first)];
     if (weights[second] >= 0.005) line.push(", ", ...at(second));
     line.push(".");
-    const spoken = make("span", { class: "spoken", lang: "fr" }, `${this.#text()}. `);
+    const spoken = make("span", { class: "heard", lang: "fr" }, `${this.#text()}. `);
     this.says.replaceChildren(...(isNew ? [spoken] : []), ...line);
   }
 }

@@ -2,7 +2,7 @@
 
 import { shown } from "../../elements.js";
 import { mean } from "../../numbers.js";
-import { chance, large, share, span, straight, strengths, two } from "../scene.js";
+import { chance, filled, large, share, span, strengths, two } from "../scene.js";
 import { sides } from "./looks.js";
 
 export const LAYER = 1; // the second of the decoder: where its looks are shown
@@ -61,7 +61,7 @@ export function goesIn(scene) {
   });
   const x = scene.left + label + 10;
   const note = scene.fitting(["masked: not written yet", "masked"], scene.right - x - 100);
-  if (masked) scene.text("masked", note, x, (left.y[2] + left.y.at(-1)) / 2, { d: 0.2 });
+  if (masked) scene.text(x, (left.y[2] + left.y.at(-1)) / 2, note, { name: "masked", delay: 0.2 });
   scene.title("first layer, mean of its four heads");
 }
 
@@ -79,7 +79,10 @@ export function scores(scene) {
   const shape = roomy ? 24 : 18;
   const asks = [{ of: "last", query: at }, `the last row of ${input.word}`];
   const strong = strengths(last, span([last]));
-  scene.strip("last", "word", strong, left, scene.top + shape / 2, right - left, shape, { asks });
+  scene.strip(left, scene.top + shape / 2, right - left, shape, "word", strong, {
+    name: "last",
+    asks,
+  });
   const from = scene.top + shape + (roomy ? 32 : 26);
   const table = roomy ? 214 : 175;
   const base = Math.max(from + 40, scene.bottom - table);
@@ -90,21 +93,19 @@ export function scores(scene) {
   const y = (z) => base - ((base - from) * (z - low)) / (high - low);
   const many = `${logits.length} scores`;
   const head = roomy ? `times a column of numbers for each word: ${many}` : many;
-  scene.text("h scores", head, left, from - (roomy ? 14 : 12));
+  scene.text(left, from - (roomy ? 14 : 12), head, { name: "h scores" });
   for (const tick of ticks(low, high)) {
-    const p = straight([axis - 4, y(tick), right, y(tick)]);
-    const number = { anchor: "end", size: 11.5, cls: "number" };
-    scene.add("path", `tick ${tick}`, { cls: "axis", p, o: tick ? 0.55 : 1 });
-    scene.text(`axis ${tick}`, shown(tick), axis - 8, y(tick), number);
+    const axes = { width: 1, lit: false, opacity: tick ? 0.55 : 1 };
+    scene.segment(axis - 4, y(tick), right, y(tick), { name: `tick ${tick}`, ...axes });
+    scene.text(axis - 8, y(tick), shown(tick), { name: `axis ${tick}`, anchor: "end", size: 11.5 });
   }
   const zero = y(Math.max(low, Math.min(high, 0)));
-  logits.forEach((z, id) =>
-    scene.add("rect", `score ${id}`, {
-      ...{ cls: `fill ${id === top[0] ? "loss" : "plain"}`, layer: "cell", d: 0.1 + 0.0008 * id },
-      ...{ x: axis + id * w, w: Math.max(0.6, 0.72 * w) },
-      ...{ y: Math.min(zero, y(z)), h: Math.max(0.8, Math.abs(y(z) - zero)) },
-    }),
-  );
+  logits.forEach((z, id) => {
+    const [wide, high] = [Math.max(0.6, 0.72 * w), Math.max(0.8, Math.abs(y(z) - zero))];
+    const look = filled(id === top[0] ? "loss" : "plain", { delay: 0.1 + 0.0008 * id });
+    const place = [axis + id * w, Math.min(zero, y(z)), wide, high];
+    scene.rect(...place, { name: `score ${id}`, layer: "cell", ...look });
+  });
   choice(scene, base + (roomy ? 14 : 12));
   const round = `round ${at + 1}: the row`;
   scene.title(`${round} that “${input.word}” has become`, `${round} of “${input.word}”`);
@@ -129,19 +130,21 @@ function choice(scene, top) {
   const from = power + (roomy ? 30 : 12);
   const room = scene.right - from - scene.width("> 99.9 %") - 10;
   const heads = ["its share of all: the probability", "its share of all", "share"];
-  scene.text("h score", "score", score, up, { anchor: "end" });
-  scene.text("h power", raised, power, up, { anchor: "end" });
-  scene.text("h chance", scene.fitting(heads, scene.right - from), from, up);
+  scene.text(score, up, "score", { name: "h score", anchor: "end" });
+  scene.text(power, up, raised, { name: "h power", anchor: "end" });
+  scene.text(from, up, scene.fitting(heads, scene.right - from), { name: "h chance" });
   best.forEach((id, i) => {
-    const [on, d, word, p] = [i === 0, 0.5 + 0.07 * i, name(id), chance(probabilities[id])];
+    const [on, delay, word, p] = [i === 0, 0.5 + 0.07 * i, name(id), chance(probabilities[id])];
     const asks = (of, says) => [{ of, query, id }, `${word}: ${says}`];
+    const look = { bold: on, row: pitch, delay };
     const number = (of, s, x, says) =>
-      scene.number(`${of} ${id}`, s, x, y[i], { on, asks: asks(of, says), row: pitch, d });
-    scene.word(`top ${id}`, word, label, y[i], { anchor: "end", size, lang: "fr", on, d });
+      scene.number(x, y[i], s, { name: `${of} ${id}`, asks: asks(of, says), ...look });
+    const french = { anchor: "end", size, lang: "fr", on, delay };
+    scene.word(label, y[i], word, { name: `top ${id}`, ...french });
     number("logit", two(logits[id]), score, `score ${two(logits[id])}`);
     number("power", powers[i], power, "e to its score");
-    scene.bar(id, probabilities[id], p, from, y[i], {
-      ...{ role: on ? "loss" : "plain", room, pitch, on, d: d + 0.3 },
+    scene.bar(from, y[i], probabilities[id], p, {
+      ...{ name: id, role: on ? "loss" : "plain", room, pitch, bold: on, delay: delay + 0.3 },
       asks: asks("probability", p),
     });
   });

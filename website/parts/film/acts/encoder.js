@@ -1,7 +1,7 @@
 // The third act: each row by itself, and layer upon layer until the memory.
 
 import { meanLook } from "../moves.js";
-import { bend, span, strengths } from "../scene.js";
+import { span, strengths } from "../scene.js";
 
 export function alone(scene) {
   const { told, roomy } = scene;
@@ -38,14 +38,15 @@ export function alone(scene) {
   lines.forEach(([of, role, cells, name, what, part = "encoder-feed"], i) => {
     const w = cell * cells.length;
     const start = x + (scene.right - x - w) / 2;
-    const more = { cls: "word strong", anchor: "end", size };
-    scene.text(i ? `name ${i}` : `word ${asks}`, name, x - gap, y[i], more);
+    const more = { bold: true, anchor: "end", size };
+    scene.text(x - gap, y[i], name, { name: i ? `name ${i}` : `word ${asks}`, ...more });
     const first = of === "hidden" && alive[asks] ? middle.findIndex((value) => value > 0) : 0;
     const address = { of, part, layer: 0, query: asks };
-    scene.strip(`alone ${i}`, role, cells, start, y[i], w, h, {
-      ...{ d: 0.2 * i, asks: [address, `${word}: ${what}`, first] },
-    });
-    scene.text(`what ${i}`, what, start, y[i] + h / 2 + 0.8 * scene.small, { d: 0.2 * i });
+    const asked = [address, `${word}: ${what}`, first];
+    const delay = 0.2 * i;
+    scene.strip(start, y[i], w, h, role, cells, { name: `alone ${i}`, asks: asked, delay });
+    const under = y[i] + h / 2 + 0.8 * scene.small;
+    scene.text(start, under, what, { name: `what ${i}`, delay });
   });
   scene.title(`what is added to “${word}” in the first layer`, `“${word}” by itself`);
 }
@@ -75,34 +76,24 @@ export function memory(scene) {
   columns.forEach(([k, all, address], c) => {
     const start = x + c * (w + gap);
     const most = span(all);
-    const head = { anchor: "middle", size: scene.fit([names[c]], w + gap - 8, scene.small) };
-    scene.text(`h ${k}`, names[c], start + w / 2, up, {
-      ...{ ...head, cls: k === "memory" ? "strong" : "quiet", d: 0.25 * c },
-    });
+    const small = scene.fit([names[c]], w + gap - 8, scene.small);
+    const head = { anchor: "middle", size: small, bold: k === "memory", delay: 0.25 * c };
+    scene.text(start + w / 2, up, names[c], { name: `h ${k}`, ...head });
     words.forEach((word, query) => {
       const asked = [{ ...address, query }, `${word}: ${names[c]}`];
-      const more = { d: 0.25 * c + 0.04 * query, asks: asked, row: pitch };
-      scene.strip(
-        `${k} ${query}`,
-        "memory",
-        strengths(all[query], most),
-        start,
-        y[query],
-        w,
-        h,
-        more,
-      );
+      const more = { delay: 0.25 * c + 0.04 * query, asks: asked, row: pitch };
+      const row = strengths(all[query], most);
+      scene.strip(start, y[query], w, h, "memory", row, { name: `${k} ${query}`, ...more });
     });
   });
   const lines = (layer, t, strong) =>
     meanLook(trace.encoder[layer].attention, t).forEach((share, s) => {
       const start = x + layer * (w + gap) + w + 4;
-      scene.add("path", `look ${layer} ${t} ${s}`, {
-        cls: "curve query",
-        p: bend(start, y[s], start + gap - 8, y[t]),
-        b: 0.6 + (roomy ? 12 : 7) * share,
-        o: strong ? 0.2 + 0.7 * share : 0.04 + 0.2 * share,
-        d: 0.3 * (layer + 1),
+      scene.curve(start, y[s], start + gap - 8, y[t], {
+        name: `look ${layer} ${t} ${s}`,
+        width: 0.6 + (roomy ? 12 : 7) * share,
+        opacity: strong ? 0.2 + 0.7 * share : 0.04 + 0.2 * share,
+        delay: 0.3 * (layer + 1),
       });
     });
   words.forEach((_, t) => lines(0, t, t === asks));

@@ -10,8 +10,9 @@ export function end(scene) {
   const bottom = scene.bottom - (roomy ? 54 : 40);
   across(scene, { rounds: [...rounds.keys()], on: told.at, bottom });
   const middle = (scene.left + scene.right) / 2;
-  scene.text(`whole ${text}`, text, middle, scene.bottom - (roomy ? 20 : 13), {
-    ...{ anchor: "middle", cls: "strong sentence", lang: "fr", d: 0.8 },
+  scene.text(middle, scene.bottom - (roomy ? 20 : 13), text, {
+    ...{ name: `whole ${text}`, anchor: "middle", lang: "fr", delay: 0.8 },
+    ...{ bold: true, class: "sentence" },
     size: scene.fit([text], scene.right - scene.left, roomy ? 27 : 20),
   });
   scene.title("every round, second layer, mean of its four heads");
@@ -40,26 +41,31 @@ export function training(scene) {
   const h = Math.min(pitch - 4, roomy ? 34 : 26);
   const inside = Math.min(11, 0.6 * h);
   const fits = inputs.every((word) => scene.width(word, inside, false) < cell - 5);
-  scene.text("h sees", scene.fitting(["what each place sees", "sees"], out - x - 8), x, up);
-  scene.text("h wanted", "wanted", out, up, { cls: "strong" });
+  const sees = scene.fitting(["what each place sees", "sees"], out - x - 8);
+  scene.text(x, up, sees, { name: "h sees" });
+  scene.text(out, up, "wanted", { name: "h wanted", bold: true });
   const columns = [scene.right - column, scene.right];
-  columns.forEach((end, c) => scene.text(`h ${names[c]}`, names[c], end, up, { anchor: "end" }));
+  columns.forEach((end, c) =>
+    scene.text(end, up, names[c], { name: `h ${names[c]}`, anchor: "end" }),
+  );
   scene.words(inputs, x - 10, y, { size, lang: "fr", key: "in" });
   trace.rounds.forEach(({ written: { id }, probabilities }, t) => {
     for (let s = 0; s < n; s++) {
       const [seen, from] = [s <= t, x + s * cell];
-      scene.add("rect", `mask ${t} ${s}`, {
-        ...{ cls: seen ? "fill seen" : "hatched", layer: "cell", d: 0.1 + 0.04 * (seen ? s : n) },
-        ...{ x: from + 1, y: y[t] - h / 2, w: cell - 2, h, r: 3 },
+      scene.rect(from + 1, y[t] - h / 2, cell - 2, h, {
+        ...{ name: `mask ${t} ${s}`, layer: "cell", rx: 3 },
+        ...{ class: seen ? "seen" : "hatched", delay: 0.1 + 0.04 * (seen ? s : n) },
       });
-      const more = { anchor: "middle", size: inside, cls: "ink", lang: "fr", d: 0.2 + 0.04 * s };
-      if (seen && fits) scene.text(`seen ${t} ${s}`, inputs[s], from + cell / 2, y[t], more);
+      const more = { anchor: "middle", size: inside, lang: "fr", delay: 0.2 + 0.04 * s };
+      if (seen && fits)
+        scene.word(from + cell / 2, y[t], inputs[s], { name: `seen ${t} ${s}`, ...more });
     }
-    scene.word(`wanted ${t}`, wanted[t], out, y[t], { size, lang: "fr", on: true, d: 0.3 });
+    const french = { size, lang: "fr", on: true, delay: 0.3 };
+    scene.word(out, y[t], wanted[t], { name: `wanted ${t}`, ...french });
     [before[t], probabilities[id]].forEach((p, c) => {
       const of = ["before", "probability"][c];
-      scene.number(`chance ${c} ${t}`, chance(p), columns[c], y[t], {
-        ...{ size: small, row: pitch, d: 0.4 + 0.3 * c },
+      scene.number(columns[c], y[t], chance(p), {
+        ...{ name: `chance ${c} ${t}`, size: small, row: pitch, delay: 0.4 + 0.3 * c },
         asks: [{ of, query: t, id }, `${wanted[t]}: ${chance(p)}`],
       });
     });
@@ -81,21 +87,15 @@ export function why(scene) {
   });
   const looks = lookOf(now);
   words.forEach((word, s) => {
-    const gone = cuts.includes(s);
-    const middle = start + 0.24 * broad;
-    const y = left.y[s];
-    const r = Math.min(roomy ? 10 : 9, 0.44 * left.pitch);
-    scene.add("rect", `cut ${s}`, {
-      ...{ cls: gone ? "knife gone" : "knife", layer: "cell", d: 0.4 },
-      ...{ x: middle - r, y: y - r, w: 2 * r, h: 2 * r, r },
-    });
-    scene.text(`cut mark ${s}`, gone ? "+" : "×", middle, y, {
-      ...{ anchor: "middle", size: 1.5 * r, cls: gone ? "quiet" : "strong", d: 0.4 },
-    });
-    scene.add("press", `cut ${s}`, {
-      ...{ cls: "ask", x: scene.left, w: end - 12 - scene.left },
-      ...{ y: y - left.pitch / 2 + 1, h: left.pitch - 2 },
-      ...{ does: { cut: s }, pressed: gone, label: `Cut the look at ${word}: ${share(looks[s])}` },
+    const place = [
+      scene.left,
+      left.y[s] - left.pitch / 2 + 1,
+      end - 12 - scene.left,
+      left.pitch - 2,
+    ];
+    scene.knife(s, start + 0.24 * broad, left.y[s], Math.min(roomy ? 10 : 9, 0.44 * left.pitch), {
+      ...{ gone: cuts.includes(s), delay: 0.4, place },
+      label: `Cut the look at ${word}: ${share(looks[s])}`,
     });
   });
   const all = [round.top[0], now.top[0], ...round.top.slice(1, 3), ...now.top.slice(1, 3)];
@@ -112,19 +112,19 @@ export function why(scene) {
     ? [`without ${cuts.map((s) => words[s]).join(", ")}`, `without ${cuts.length} looks`]
     : ["press × on a line", "press ×"];
   const head = scene.fitting(without, column, scene.small, true);
-  scene.text("h next", "next word", scene.left + label, up, { anchor: "end" });
-  scene.text("h whole", "with all looks", from, up);
-  scene.text("h without", head, from + column, up, { cls: "strong" });
+  scene.text(scene.left + label, up, "next word", { name: "h next", anchor: "end" });
+  scene.text(from, up, "with all looks", { name: "h whole" });
+  scene.text(from + column, up, head, { name: "h without", bold: true });
   first.forEach((id, i) => {
     const word = { anchor: "end", size, lang: "fr", on: id === now.top[0] };
-    scene.word(`top ${id}`, name(id), scene.left + label, y[i], word);
+    scene.word(scene.left + label, y[i], name(id), { name: `top ${id}`, ...word });
     [round, ...(cuts.length ? [now] : [])].forEach(({ probabilities, top }, c) => {
       const [best, p] = [id === top[0], chance(probabilities[id])];
       const when = c ? "without" : "with all looks";
-      scene.bar(`${c} ${id}`, probabilities[id], p, from + c * column, y[i], {
-        ...{ role: `${best ? "loss" : "plain"}${c ? "" : " soft"}`, room, pitch, on: best },
+      scene.bar(from + c * column, y[i], probabilities[id], p, {
+        ...{ name: `${c} ${id}`, role: best ? "loss" : "plain", soft: !c, room, pitch, bold: best },
         asks: [{ of: "probability", query: at, id, cut: c > 0 }, `${name(id)}, ${when}: ${p}`],
-        d: 0.2 + 0.3 * c,
+        delay: 0.2 + 0.3 * c,
       });
     });
   });

@@ -2,23 +2,18 @@
 // the right, in the decoder as well.
 
 import { order, sum } from "../../numbers.js";
-import { bend, ORDINALS, share, span, strengths, two } from "../scene.js";
+import { ORDINALS, share, span, strengths, two } from "../scene.js";
 
 /** A row of numbers that are written into their cells. */
-function cells(scene, k, role, row, x, y, w, h, { most, size, asks, strong = false, d = 0 }) {
+function cells(scene, [x, y, w, h], role, row, { name, most, size, asks, bold = false, delay }) {
   const soft = strengths(row, most).map((each) => (role === "plain" ? 0.3 : 0.62) * each);
-  scene.strip(k, role, soft, x, y, w, h, { asks, d, row: h + 2 });
+  scene.strip(x, y, w, h, role, soft, { name, asks, delay, row: h + 2 });
   if (!size) return;
   const cell = w / row.length;
-  const cls = strong ? "on-cell strong" : "on-cell";
-  Array.from(row, (value, i) =>
-    scene.text(`${k} ${i}`, two(value), x + cell * (i + 0.5), y, {
-      anchor: "middle",
-      size,
-      cls,
-      d,
-    }),
-  );
+  const look = { anchor: "middle", size, bold, quiet: false, delay };
+  row.forEach((value, i) => {
+    scene.text(x + cell * (i + 0.5), y, two(value), { name: `${name} ${i}`, ...look });
+  });
 }
 
 /** The size of figures in a cell so wide, or none where they do not fit. */
@@ -60,12 +55,12 @@ export function meet(scene) {
   let y = scene.top + h / 2 + (roomy ? 4 : 0);
   for (let from = 0; from < query.length; from += perLine) {
     lines.forEach(([of, row, role, label], i) => {
-      const d = 0.2 * i;
-      const name = { anchor: "end", cls: "strong", size: scene.small, d };
-      scene.text(`name ${of} ${from}`, names[i], x - 8, y, name);
+      const delay = 0.2 * i;
+      const name = { anchor: "end", bold: true, size: scene.small, delay };
+      scene.text(x - 8, y, names[i], { name: `name ${of} ${from}`, ...name });
       const part = row.slice(from, from + perLine);
-      cells(scene, `${of} ${from}`, role, part, x, y, w, h - 3, {
-        ...{ most: span([row]), size, strong: of === "product", d },
+      cells(scene, [x, y, w, h - 3], role, part, {
+        ...{ name: `${of} ${from}`, most: span([row]), size, bold: of === "product", delay },
         asks: [
           inHead(scene, of, { key, from }),
           split ? `${label}, from number ${from + 1}` : label,
@@ -77,8 +72,8 @@ export function meet(scene) {
   }
   const score = look.scores[asks][key];
   const total = `${roomy ? "the sum of these 16: " : "sum "}${two(sum(products))}`;
-  scene.number("sum", `${total}, ÷ √${query.length} = ${two(score)}, the score`, scene.right, y, {
-    ...{ cls: "strong", size: roomy ? 14.5 : 13, d: 0.6 },
+  scene.number(scene.right, y, `${total}, ÷ √${query.length} = ${two(score)}, the score`, {
+    ...{ name: "sum", bold: true, size: roomy ? 14.5 : 13, delay: 0.6 },
     asks: [inHead(scene, "score", { key }), `the score: ${two(score)}`],
   });
   scores(scene, y + (roomy ? 30 : 20), key);
@@ -99,18 +94,18 @@ function scores(scene, top, met) {
   const from = figure + (roomy ? 44 : 24);
   const room = scene.right - from - scene.width("> 99 %") - 12;
   const heads = ["softmax: e to the score, as a share of all", "softmax: the share", "share"];
-  scene.text("h score", "score", figure, up, { anchor: "end" });
-  scene.text("h share", scene.fitting(heads, scene.right - from), from, up);
-  scene.words(words, x, y, { on: met, size, d: 0.5 });
+  scene.text(figure, up, "score", { name: "h score", anchor: "end" });
+  scene.text(from, up, scene.fitting(heads, scene.right - from), { name: "h share" });
+  scene.words(words, x, y, { on: met, size, delay: 0.5 });
   words.forEach((word, key) => {
-    const more = { on: key === met, d: 0.7 + 0.04 * key };
+    const more = { bold: key === met, delay: 0.7 + 0.04 * key };
     const score = two(look.scores[asks][key]);
-    scene.number(`score ${key}`, score, figure, y[key], {
-      ...{ ...more, row: pitch },
+    scene.number(figure, y[key], score, {
+      ...{ ...more, name: `score ${key}`, row: pitch },
       asks: [inHead(scene, "score", { key }), `${words[asks]} asks ${word}: ${score}`],
     });
-    scene.bar(key, weights[key], share(weights[key]), from, y[key], {
-      ...{ ...more, role: "query", room, pitch },
+    scene.bar(from, y[key], weights[key], share(weights[key]), {
+      ...{ ...more, name: key, role: "query", room, pitch },
       asks: shareOf(scene, key),
     });
   });
@@ -149,45 +144,49 @@ export function sides(
   const half = (roomy ? 0.45 : 0.5) * between;
   const broad = Math.min(260, Math.max(38, Math.min(between - figures - 6, half)));
   const start = end - 8 - broad;
-  scene.text("h asked", "is asked", x + label, left.up, { anchor: "end" });
-  scene.text("h end", writes ? "writes" : "asks", end, right.up, { cls: "strong" });
-  if (writes) scene.text("h asks", "asks", scene.right, right.up, { anchor: "end" });
+  scene.text(x + label, left.up, "is asked", { name: "h asked", anchor: "end" });
+  scene.text(end, right.up, writes ? "writes" : "asks", { name: "h end", bold: true });
+  if (writes) scene.text(scene.right, right.up, "asks", { name: "h asks", anchor: "end" });
 
   scene.words(asked, x + label, left.y, { size, lang, key: lang === "en" ? "word" : "asked" });
   const [from, w] = [x + label + 10, start - figures - x - label - 12];
   const [h, most] = [Math.min(26, 0.5 * left.pitch), span(rows)];
   if (w > 12)
     rows.forEach((row, s) => {
-      const more = { asks: rowAsks?.(s), row: left.pitch };
-      scene.strip(`${rowName} ${s}`, role, strengths(row, most), from, left.y[s], w, h, more);
+      const more = { name: `${rowName} ${s}`, asks: rowAsks?.(s), row: left.pitch };
+      scene.strip(from, left.y[s], w, h, role, strengths(row, most), more);
     });
   if (w > 12 && rowName === "memory") scene.frame(from, left, w);
 
   asking.forEach(({ word, writes, weights, at }, i) => {
-    const [follow, y, d] = [at === on, right.y[i], 0.15];
-    const more = { lang: writes ? "fr" : lang, d };
-    scene.word(`${writes ? "writes" : "asks"} ${at}`, writes ?? word, end, y, {
-      ...{ ...more, size, on: follow },
-    });
-    const behind = { ...more, anchor: "end", size: 0.85 * size, cls: follow ? "word" : "quiet" };
-    if (writes) scene.text(`asks ${at}`, word, scene.right, y, behind);
+    const [follow, y, delay] = [at === on, right.y[i], 0.15];
+    const more = { lang: writes ? "fr" : lang, delay };
+    const name = `${writes ? "writes" : "asks"} ${at}`;
+    scene.word(end, y, writes ?? word, { name, ...more, size, on: follow });
+    const behind = { ...more, anchor: "end", size: 0.85 * size, quiet: !follow };
+    if (writes) scene.text(scene.right, y, word, { name: `asks ${at}`, ...behind });
     weights.forEach((w, s) => {
       if (w < 0.004 && !follow) return;
-      const p = bend(start, left.y[s], end - 8, y);
-      const o = follow ? 0.18 + 0.78 * w : 0.05 + 0.28 * w;
-      const b = 0.6 + (roomy ? 13 : 8) * w;
-      scene.add("path", `look ${at} ${s}`, { cls: "curve query", p, b, o, d });
+      const opacity = follow ? 0.18 + 0.78 * w : 0.05 + 0.28 * w;
+      const width = 0.6 + (roomy ? 13 : 8) * w;
+      const look = { name: `look ${at} ${s}`, width, opacity, delay };
+      scene.curve(start, left.y[s], end - 8, y, look);
       if (!follow) return;
       const best = w === Math.max(...weights);
-      const number = { on: best, asks: asks?.(s), row: left.pitch, d: 0.3 };
-      scene.number(`share ${s}`, share(w), start - 6, left.y[s], number);
+      const number = { bold: best, asks: asks?.(s), row: left.pitch, delay: 0.3 };
+      scene.number(start - 6, left.y[s], share(w), { name: `share ${s}`, ...number });
     });
   });
   const high = Math.min(26, 0.72 * left.pitch);
-  const empty = (k, cls, x, y, w) =>
-    scene.add("rect", k, { cls, x, y: y - high / 2, w, h: high, r: 5, d: 0.2 });
-  left.y.slice(asked.length).forEach((y, i) => empty(`masked ${i}`, "hatched", x, y, label));
-  right.y.slice(asking.length).forEach((y, i) => empty(`free ${i}`, "slot", end, y, last));
+  const look = { rx: 5, delay: 0.2 };
+  left.y.slice(asked.length).forEach((y, i) => {
+    const masked = { name: `masked ${i}`, class: "hatched" };
+    scene.rect(x, y - high / 2, label, high, { ...masked, ...look });
+  });
+  right.y.slice(asking.length).forEach((y, i) => {
+    const free = { name: `free ${i}`, strength: 0, dashed: "3 3" };
+    scene.box(end, y - high / 2, last, high, "plain", { ...free, ...look });
+  });
   return { left, label, start, broad, end };
 }
 
@@ -229,35 +228,38 @@ export function average(scene) {
   const y = scene.bottom - tall / 2;
   const up = scene.top + heading / 2 - 3;
   const what = roomy ? "value: 16 numbers that each word has to offer" : "value: 16 numbers";
-  scene.text("h share", "share", from - 10, up, { anchor: "end" });
-  scene.text("h value", what, from, up);
+  scene.text(from - 10, up, "share", { name: "h share", anchor: "end" });
+  scene.text(from, up, what, { name: "h value" });
   let top = scene.top + heading;
   const middles = words.map((word, key) => {
     const share = weights[key];
     const h = least + (room - n * least) * share;
     const middle = top + h / 2;
-    scene.number(`share ${key}`, `${two(share)} ×`, from - 8, middle, {
-      ...{ size: Math.min(small, least), on: share === Math.max(...weights), row: h, d: 0.1 },
+    scene.number(from - 8, middle, `${two(share)} ×`, {
+      ...{ name: `share ${key}`, bold: share === Math.max(...weights), row: h, delay: 0.1 },
+      size: Math.min(small, least),
       asks: shareOf(scene, key),
     });
-    cells(scene, `value ${key}`, "value", look.values[key], from, middle, w, h - 2, {
-      ...{ most, size: Math.min(cell, 0.74 * least), d: 0.15 + 0.04 * key },
+    cells(scene, [from, middle, w, h - 2], "value", look.values[key], {
+      ...{ name: `value ${key}`, most, size: Math.min(cell, 0.74 * least) },
+      delay: 0.15 + 0.04 * key,
       asks: [inHead(scene, "value", { key }), `the value of ${word}`],
     });
-    scene.add("path", `home ${key}`, {
-      cls: "curve query",
-      p: bend(end + 3, middle, scene.right - (roomy ? 20 : 12), y - tall / 2 - 4),
-      ...{ b: 0.6 + (roomy ? 15 : 9) * share, o: 0.2 + 0.7 * share, d: 0.5 },
+    const width = 0.6 + (roomy ? 15 : 9) * share;
+    scene.curve(end + 3, middle, scene.right - (roomy ? 20 : 12), y - tall / 2 - 4, {
+      ...{ name: `home ${key}`, width, opacity: 0.2 + 0.7 * share, delay: 0.5 },
     });
     top += h;
     return middle;
   });
   scene.words(words, x - 10, middles, { size });
-  scene.text("equals", "=", from - 10, y, { anchor: "end", cls: "strong", size: 17, d: 0.6 });
-  cells(scene, `taken ${asks}`, "value", look.taken[asks], from, y, w, tall, {
-    ...{ most, size: cell, strong: true, d: 0.6 },
+  const right = { anchor: "end", bold: true };
+  scene.text(from - 10, y, "=", { name: "equals", ...right, size: 17, delay: 0.6 });
+  cells(scene, [from, y, w, tall], "value", look.taken[asks], {
+    ...{ name: `taken ${asks}`, most, size: cell, bold: true, delay: 0.6 },
     asks: [inHead(scene, "taken"), `what ${words[asks]} takes home`],
   });
-  scene.word(`asks ${asks}`, words[asks], scene.right, y, { anchor: "end", size: large, on: true });
+  const home = { name: `asks ${asks}`, lang: "en", size: large };
+  scene.text(scene.right, y, words[asks], { ...home, ...right });
   scene.title(`what “${words[asks]}” takes home from the ${ORDINALS[head]} head`);
 }

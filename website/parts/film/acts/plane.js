@@ -1,11 +1,21 @@
 // The first act: words as points of a plane, coloured by what the decoder would write there, and the way
 // that a word goes when it asks. Beside the plane, or under it, stands who answers and how much.
 
+import { line, mixed, path } from "../../drawing.js";
 import { embeddingOf, placeOf } from "../../translator/model.js";
 import { SHOWN, spotOf, VIEW } from "../moves.js";
-import { share, span, straight, strengths, two } from "../scene.js";
+import { filled, share, span, strengths, two } from "../scene.js";
 
 const CELL = 3; // px of a coloured square
+const SHADES = { le: 7, les: 15, la: 24 }; // percent of the colour of what is written
+/** How a point looks: a noun, the word that moves, and where it began. */
+const POINTS = {
+  noun: { fill: "var(--paper)", stroke: "var(--ink)" },
+  asker: { fill: line("query"), stroke: "var(--paper)" },
+  began: { fill: "none", stroke: line("query") },
+};
+const FOLLOWED = { "stroke-width": 2.5 };
+const WRONG = { class: "wrong", fill: "var(--paper)", "stroke-width": 3 };
 const sentenceOf = ({ words }) => words.slice(0, -1).join(" ");
 const shortName = (word) => (word === "<eos>" ? "end" : word);
 
@@ -30,10 +40,11 @@ class Plane {
 
   ground(field) {
     const { scene, P, roomy } = this;
-    scene.add("rect", "ground", { cls: "ground", ...P });
+    scene.rect(P.x, P.y, P.w, P.h, { name: "ground", fill: "var(--shelf)" });
     const [x, y] = this.at([0, 0]);
-    scene.add("path", "across", { cls: "axis", p: straight([P.x, y, P.x + P.w, y]) });
-    scene.add("path", "up", { cls: "axis", p: straight([x, P.y, x, P.y + P.h]) });
+    const axis = { lit: false, width: 1 };
+    scene.segment(P.x, y, P.x + P.w, y, { name: "across", ...axis });
+    scene.segment(x, P.y, x, P.y + P.h, { name: "up", ...axis });
     const size = roomy ? 13 : 11.5;
     const names = [
       ["west", "← masculine", P.x + 6, y - 9, "start"],
@@ -44,7 +55,7 @@ class Plane {
     for (const [k, s, px, py, anchor] of names) {
       const w = scene.width(s, size, false);
       this.taken.push({ x: anchor === "end" ? px - w : px, y: py - 8, w, h: 16 });
-      scene.text(k, s, px, py, { size, anchor });
+      scene.text(px, py, s, { name: k, size, anchor });
     }
     if (field) this.#regions(field);
   }
@@ -71,8 +82,9 @@ class Plane {
         [start, before] = [x, here];
       }
     }
-    for (const [word, p] of paths) {
-      scene.add("path", `region ${word}`, { cls: `region ${word}`, layer: "back", p, b: 0 });
+    for (const [word, d] of paths) {
+      const fill = mixed("loss", SHADES[word]);
+      scene.add("path", { name: `region ${word}`, layer: "back", d, fill });
       const named = this.taken.flatMap((b) => [0, 0.5, 1].map((t) => [b.x + t * b.w, b.y + 8]));
       const others = coarse.filter(([other]) => other !== word).map(([, u, v]) => [u, v]);
       const points = this.told.ways.flat().map(this.at);
@@ -86,29 +98,22 @@ class Plane {
         .reduce((a, b) => (room(b) > room(a) ? b : a), [null, P.x, P.y]);
       const size = this.roomy ? 26 : 19;
       const w = scene.width(word, size);
-      scene.text(`region ${word}`, word, x, y, {
-        ...{ size, anchor: "middle", cls: "written", lang: "fr" },
-      });
+      const look = { size, anchor: "middle", role: "loss", bold: true, lang: "fr" };
+      scene.text(x, y, word, { name: `region ${word}`, ...look });
       this.taken.push({ x: x - w / 2, y: y - size / 2, w, h: size });
     }
   }
 
-  dot(k, [x, y], r, cls, more = {}) {
-    const place = { x: x - r, y: y - r, w: 2 * r, h: 2 * r };
-    this.scene.add("rect", `dot ${k}`, {
-      cls: `point ${cls}`,
-      layer: "cell",
-      ...place,
-      r,
-      ...more,
-    });
-    this.taken.push(place);
+  dot(name, [x, y], r, kind, more = {}) {
+    const look = { ...POINTS[kind], "stroke-width": 1.3 };
+    this.scene.dot(x, y, r, "plain", { name: `dot ${name}`, ...look, ...more });
+    this.taken.push({ x: x - r, y: y - r, w: 2 * r, h: 2 * r });
   }
 
   /** A word at its point, where nothing stands yet; `must` it, it stands on what is there. */
-  label(k, s, [x, y], { must = false, cls = "word", size = this.size, lang = "en", gap = 9 } = {}) {
+  label(name, words, [x, y], { must = false, size = this.size, gap = 9, ...look } = {}) {
     const { scene, P } = this;
-    const w = scene.width(s, size);
+    const w = scene.width(words, size);
     const far = must ? [1, 2.2, 4, 6] : [1, 1.6];
     const sides = far
       .map((times) => times * gap)
@@ -140,29 +145,29 @@ class Plane {
     const [lx, ly, anchor] = best ?? sides.find((each) => inside(boxed(each))) ?? sides[0];
     if (!best && !must) return;
     this.taken.push(boxed([lx, ly, anchor]));
-    scene.text(k, s, lx, ly, { size, anchor, cls, lang });
+    scene.text(lx, ly, words, { name, size, anchor, quiet: false, lang: "en", ...look });
   }
 
   /** A line with a tip, if it's long enough to have one. */
-  arrow(k, from, to, { cls, b = 2.5, d = 0, o = 1 }) {
+  arrow(name, from, to, { width, ...more }) {
     const [[x, y], [u, v]] = [this.at(from), this.at(to)];
     const long = Math.hypot(u - x, v - y);
-    const tip = long < 12 ? 0 : 5 + b;
+    const tip = long < 12 ? 0 : 5 + width;
     const [a, c] = long ? [(u - x) / long, (v - y) / long] : [0, 0];
     const [ex, ey] = [u - tip * a, v - tip * c];
-    const line = { cls: `curve ${cls}`, b, d, o };
-    this.scene.add("path", `arrow ${k}`, { ...line, p: straight([x, y, ex, ey]) });
+    this.scene.segment(x, y, ex, ey, { name: `arrow ${name}`, role: "value", width, ...more });
     if (!tip) return;
     const half = 0.55 * tip;
-    const corners = [u, v, ex - half * c, ey + half * a, ex + half * c, ey - half * a];
-    const p = `${straight(corners)}Z`;
-    this.scene.add("path", `tip ${k}`, { cls: `tip ${cls}`, p, b: 0, d, o });
+    const [left, right] = [1, -1].map((way) => [ex - way * half * c, ey + way * half * a]);
+    const d = path([[u, v], left, right]);
+    this.scene.add("path", { name: `tip ${name}`, d, ...filled("value"), ...more });
   }
 
-  /** Its labels come later, and stand beside it. */
-  way(k, spots, more = {}) {
+  /** Draws a way from spot to spot; labels come later, and stand beside it. */
+  way(name, spots, { on = false, ...more }) {
     const p = spots.map(this.at);
-    this.scene.add("path", `way ${k}`, { cls: "trail", b: 1.6, p: straight(p.flat()), ...more });
+    const look = { role: "query", width: 1.6, "stroke-opacity": on ? 1 : 0.45 };
+    this.scene.line(p, { name: `way ${name}`, ...look, ...more });
     for (let i = 1; i < p.length; i++)
       for (let t = 0; t < 1; t += 0.1) {
         const [x, y] = p[i].map((to, axis) => t * p[i - 1][axis] + (1 - t) * to);
@@ -171,15 +176,15 @@ class Plane {
   }
 
   /** The word that moves, and where it began. */
-  the(spot, { from, word = "the", key = "0", cls = "asker" } = {}) {
+  the(spot, { from, word = "the", key = "0", kind = "asker", ...more } = {}) {
     if (from) this.dot(`from ${key}`, this.at(from), this.roomy ? 5 : 4, "began");
-    this.dot(key, this.at(spot), this.roomy ? 8 : 6.5, cls, { layer: "text" });
+    this.dot(key, this.at(spot), this.roomy ? 8 : 6.5, kind, { layer: "text", ...more });
     this.label(`word ${key}`, word, this.at(spot), {
-      ...{ must: true, cls: "word strong", size: this.size + 1.5, gap: 12 },
+      ...{ must: true, bold: true, size: this.size + 1.5, gap: 12 },
     });
   }
 
-  /** All nouns as they go in; those that can be followed can be pressed. */
+  /** Draws all nouns as they go in; those that can be followed can be pressed. */
   cloud() {
     const { told, scene } = this;
     const place = placeOf(told.place, told.trace.model.config.d_model);
@@ -195,19 +200,17 @@ class Plane {
         const at = this.at(spotOf(row.map((x, i) => x + place[i])));
         const on = word === told.noun;
         const r = on ? 6 : seen.includes(word) ? 4.5 : 3;
-        this.dot(`noun ${word}`, at, r, `noun${feminine ? " feminine" : ""}${on ? " on" : ""}`);
-        const row_ = told.nouns.indexOf(word);
-        if (row_ >= 0)
-          scene.add("press", `noun ${word}`, {
-            ...{ cls: "row", x: at[0] - 8, y: at[1] - 8, w: 16, h: 16, does: { row: row_ } },
-          });
+        const look = { ...(feminine && { fill: "var(--ink)" }), ...(on && FOLLOWED) };
+        this.dot(`noun ${word}`, at, r, "noun", look);
+        const does = { row: told.nouns.indexOf(word) };
+        if (does.row >= 0) scene.press(`noun ${word}`, [at[0] - 8, at[1] - 8, 16, 16], { does });
         return { word, at, on };
       });
     for (const { word, at, on } of points.slice(0, this.roomy ? 34 : 20))
       this.label(on ? `word ${told.place}` : `noun ${word}`, word, at, {
         ...(seen.includes(word)
-          ? { must: on, cls: "word strong" }
-          : { cls: "quiet", size: this.size - 2.5 }),
+          ? { must: on, bold: true }
+          : { quiet: true, size: this.size - 2.5 }),
       });
   }
 
@@ -216,11 +219,9 @@ class Plane {
     const { words, ways, place } = this.told;
     words.forEach((word, s) => {
       if (!s) return;
-      const at = this.at(ways[stage][s]);
-      this.dot(String(s), at, s === place ? 6 : 4.5, `noun${s === place ? " on" : ""}`);
-      this.label(`word ${s}`, shortName(word), at, {
-        ...{ must: s === place, cls: s === place ? "word strong" : "word" },
-      });
+      const [at, on] = [this.at(ways[stage][s]), s === place];
+      this.dot(String(s), at, on ? 6 : 4.5, "noun", on ? FOLLOWED : {});
+      this.label(`word ${s}`, shortName(word), at, { must: on, bold: on });
     });
   }
 
@@ -233,23 +234,21 @@ class Plane {
     const size = Math.min(this.size, 0.8 * pitch);
     const names = words.map((word) => `${prefix}${shortName(word)}`);
     const label = Math.max(...names.map((name) => scene.width(name, size))) + 10;
-    head.forEach(([s, x, anchor = "start"]) =>
-      scene.text(`head ${s}`, s, panel.x + x * panel.w, panel.y + 6, {
-        ...{ anchor, size: roomy ? 12.5 : 11.5 },
-      }),
-    );
+    head.forEach(([s, x, anchor = "start"]) => {
+      const look = { anchor, size: roomy ? 12.5 : 11.5 };
+      scene.text(panel.x + x * panel.w, panel.y + 6, s, { name: `head ${s}`, ...look });
+    });
     const y = (s) => panel.y + 18 + pitch * (s + 0.5);
     names.forEach((_, s) => {
       const on = s === place;
-      const name = { anchor: "end", size, cls: on ? "word strong" : "word" };
       const x = panel.x + label;
-      scene.text(`list ${s}`, names[s], x - 8, y(s), { ...name, lang: "en" });
+      scene.word(x - 8, y(s), names[s], { name: `list ${s}`, anchor: "end", size, on });
       if (layer !== undefined) this.#share(s, looks[layer][s], { x, y: y(s), layer, on, pitch });
       more?.(s, { x, y: y(s), pitch, size, on });
     });
     if (foot) {
-      const line = straight([panel.x, y(n - 1.5), panel.x + panel.w, y(n - 1.5)]);
-      scene.add("path", "list line", { cls: "axis", p: line });
+      const line = { name: "list line", lit: false, width: 1 };
+      scene.segment(panel.x, y(n - 1.5), panel.x + panel.w, y(n - 1.5), line);
       foot({ x: panel.x, y: y(n - 1), size });
     }
   }
@@ -257,11 +256,8 @@ class Plane {
   #share(s, w, { x, y, layer, on, pitch }) {
     const { scene, panel, told } = this;
     const room = this.bars ? 0.16 * panel.w : Math.min(0.32 * panel.w, panel.x + panel.w - x - 160);
-    const h = Math.min(12, 0.5 * pitch);
-    const place = { x: x + this.bars * panel.w, y: y - h / 2, w: Math.max(1, room * w), h, r: 2 };
-    scene.add("rect", `bar ${s}`, { cls: "fill query", layer: "cell", ...place });
-    scene.number(`share ${s}`, share(w), place.x + place.w + 6, y, {
-      ...{ anchor: "start", cls: on ? "number strong" : "number", size: this.size - 1 },
+    scene.bar(x + this.bars * panel.w, y, w, share(w), {
+      ...{ name: s, role: "query", room, pitch, high: 12, size: this.size - 1, bold: on },
       asks: [
         { of: "share", part: "encoder", layer, query: 0, key: s },
         `the looks at ${shortName(told.words[s])}: ${share(w)}`,
@@ -273,9 +269,10 @@ class Plane {
   /** A row of numbers with its name, in the panel. */
   row(name, row, y, role, address) {
     const { scene, panel, roomy } = this;
-    scene.text(`name ${name}`, name, panel.x, y, { cls: "strong", size: roomy ? 13 : 12 });
+    scene.text(panel.x, y, name, { name: `name ${name}`, bold: true, size: roomy ? 13 : 12 });
     const h = roomy ? 24 : 18;
-    scene.strip("row", role, strengths(row, span([row])), panel.x, y + 12 + h / 2, panel.w, h, {
+    scene.strip(panel.x, y + 12 + h / 2, panel.w, h, role, strengths(row, span([row])), {
+      name: "row",
       asks: [address, `${name}: its ${row.length} numbers`],
     });
     return y + 12 + h;
@@ -283,11 +280,11 @@ class Plane {
 
   lines(texts, y) {
     const { scene, panel, roomy } = this;
-    texts.forEach(([s, cls, lang = "en"], i) =>
-      scene.text(`line ${s}`, s, panel.x, y + (roomy ? 27 : 19) * i, {
-        ...{ cls, lang, size: scene.fit([s], panel.w, this.size, cls.includes("strong")) },
-      }),
-    );
+    texts.forEach(([s, look = {}], i) => {
+      const size = scene.fit([s], panel.w, this.size, look.bold);
+      const more = { name: `line ${s}`, lang: "en", size, ...look };
+      scene.text(panel.x, y + (roomy ? 27 : 19) * i, s, more);
+    });
   }
 }
 
@@ -303,13 +300,7 @@ export function point(scene) {
   });
   const [x, up] = told.ways[0][query];
   const where = `${two(Math.abs(x))} to the ${x > 0 ? "right" : "left"}, ${two(Math.abs(up))} ${up > 0 ? "up" : "down"}`;
-  plane.lines(
-    [
-      [`here: ${where}`, "quiet"],
-      ["● feminine   ○ masculine in French", "quiet"],
-    ],
-    y + 22,
-  );
+  plane.lines([[`here: ${where}`], ["● feminine   ○ masculine in French"]], y + 22);
 }
 
 export function colours(scene) {
@@ -321,13 +312,8 @@ export function colours(scene) {
   const y = plane.row("the, at the beginning", row, plane.panel.y + 10, "memory", {
     ...{ of: "input", part: "source", query: 0 },
   });
-  plane.lines(
-    [
-      [sentenceOf(told), "word strong"],
-      ["le? la? les?", "word", "fr"],
-    ],
-    y + 24,
-  );
+  const asked = ["le? la? les?", { quiet: false, lang: "fr" }];
+  plane.lines([[sentenceOf(told), { bold: true }], asked], y + 24);
 }
 
 export function asks(scene) {
@@ -339,14 +325,8 @@ export function asks(scene) {
   plane.others(0);
   looks[0].forEach((w, s) => {
     if (!s) return;
-    const p = straight([ways[0][s], ways[0][0]].flatMap(plane.at));
-    scene.add("path", `look ${s}`, {
-      cls: "curve query on",
-      p,
-      b: 14 * w,
-      o: 0.2 + 0.5 * w,
-      d: 0.3,
-    });
+    const look = { role: "query", width: 14 * w, opacity: 0.2 + 0.5 * w, delay: 0.3 };
+    scene.line([ways[0][s], ways[0][0]].map(plane.at), { name: `look ${s}`, ...look });
   });
   const { heads } = trace.encoder[0].attention;
   const whole = (name, t) => heads.flatMap((head) => [...head[name][t]]);
@@ -357,12 +337,12 @@ export function asks(scene) {
   plane.list([], 0, {
     prefix: "key of ",
     more(s, { x, y }) {
-      const [w, d] = [0.28 * panel.w, 0.2 + 0.1 * s];
-      scene.strip(`key ${s}`, "key", strengths(keys[s], most), x, y, w, h, { d });
+      const [w, delay] = [0.28 * panel.w, 0.2 + 0.1 * s];
+      scene.strip(x, y, w, h, "key", strengths(keys[s], most), { name: `key ${s}`, delay });
       if (s) return;
-      const query_ = { anchor: "end", cls: "strong", size: plane.size - 1 };
-      scene.text("query of", "query of the", x - 8, panel.y + 6, query_);
-      scene.strip("query", "query", strengths(query, most), x, panel.y + 6, w, h);
+      const query_ = { anchor: "end", bold: true, size: plane.size - 1 };
+      scene.text(x - 8, panel.y + 6, "query of the", { name: "query of", ...query_ });
+      scene.strip(x, panel.y + 6, w, h, "query", strengths(query, most), { name: "query" });
     },
   });
 }
@@ -374,8 +354,8 @@ function moved(plane, layer) {
   const [before, after] = layer ? [2, 3] : [0, 1];
   plane.ground(told.field);
   if (layer) {
-    plane.way("first look", [ways[0][0], ways[1][0]], { cls: "trail on" });
-    plane.way("network", [ways[1][0], ways[2][0]], { cls: "trail grey", b: 2.5 });
+    plane.way("first look", [ways[0][0], ways[1][0]], { on: true });
+    plane.way("network", [ways[1][0], ways[2][0]], { on: true, role: "plain", width: 2.5 });
   }
   const far = (s) => Math.hypot(...arrows[layer][s]);
   let from = ways[before][0];
@@ -383,18 +363,17 @@ function moved(plane, layer) {
     .sort((a, b) => far(b) - far(a))
     .forEach((s, i) => {
       const to = from.map((x, axis) => x + arrows[layer][s][axis]);
-      const more = { cls: "value", b: s === place ? 4 : 2.5, d: 0.3 + 0.2 * i };
-      plane.arrow(String(s), from, to, more);
+      plane.arrow(String(s), from, to, { width: s === place ? 4 : 2.5, delay: 0.3 + 0.2 * i });
       const middle = plane.at(from.map((x, axis) => (x + to[axis]) / 2));
       if (far(s) > 1.5)
-        plane.label(`of ${s}`, s ? shortName(words[s]) : "itself", middle, { cls: "green" });
+        plane.label(`of ${s}`, s ? shortName(words[s]) : "itself", middle, { role: "value" });
       from = to;
     });
   plane.the(ways[after][0], { from: ways[0][0] });
   const sum = (axis) => arrows[layer].reduce((all, each) => all + each[axis], 0);
   const figures = ([x, y]) =>
     `${two(Math.abs(x))} ${x < 0 ? "←" : "→"}  ${two(Math.abs(y))} ${y < 0 ? "↓" : "↑"}`;
-  const right = { anchor: "end", size: plane.size - 1 };
+  const right = { anchor: "end", size: plane.size - 1, role: "value" };
   plane.list(
     [
       [`layer ${layer + 1}: shares`, 0],
@@ -403,13 +382,13 @@ function moved(plane, layer) {
     layer,
     {
       more: (s, { y, on }) =>
-        scene.text(`pull ${s}`, figures(arrows[layer][s]), panel.x + panel.w, y, {
-          ...{ ...right, cls: on ? "green strong" : "green" },
+        scene.text(panel.x + panel.w, y, figures(arrows[layer][s]), {
+          ...{ name: `pull ${s}`, ...right, bold: on },
         }),
       foot({ x, y, size }) {
-        scene.text("sum", "together", x, y, { size, cls: "strong" });
+        scene.text(x, y, "together", { name: "sum", size, bold: true });
         const s = figures([sum(0), sum(1)]);
-        scene.text("sum of it", s, panel.x + panel.w, y, { ...right, cls: "green strong" });
+        scene.text(panel.x + panel.w, y, s, { name: "sum of it", ...right, bold: true });
       },
     },
   );
@@ -421,7 +400,7 @@ export function moves(scene) {
   const start = told.ways[0][0];
   const whole = told.value.map((x, axis) => start[axis] + x);
   moved(plane, 0);
-  plane.arrow("whole", start, whole, { cls: "value", b: 2, o: 0.3 });
+  plane.arrow("whole", start, whole, { width: 2, opacity: 0.3 });
 }
 
 export const again = (scene) => moved(new Plane(scene), 1);
@@ -429,8 +408,8 @@ export const again = (scene) => moved(new Plane(scene), 1);
 /** The ways of *the* in several sentences, each to a word that it becomes. */
 function waysTo(plane, all) {
   all.forEach(({ key, ways, on }) => {
-    plane.way(key, ways, { cls: on ? "trail on" : "trail", d: 0.2 });
-    if (!on) plane.dot(`the ${key}`, plane.at(ways.at(-1)), 6, "asker pale");
+    plane.way(key, ways, { on, delay: 0.2 });
+    if (!on) plane.dot(`the ${key}`, plane.at(ways.at(-1)), 6, "asker", { opacity: 0.55 });
   });
   for (const { key, ways, on, word } of all.toSorted((a, b) => (b.on ?? 0) - (a.on ?? 0)))
     if (on) plane.the(ways.at(-1), { from: ways[0], word, key });
@@ -451,10 +430,7 @@ export function nouns(scene) {
     })),
   );
   plane.lines(
-    all.map((each) => [
-      `${sentenceOf(each)}: ${each.trace.text}`,
-      is(each) ? "word strong" : "quiet",
-    ]),
+    all.map((each) => [`${sentenceOf(each)}: ${each.trace.text}`, { bold: is(each) }]),
     plane.panel.y + 14,
   );
 }
@@ -471,10 +447,10 @@ export function both(scene) {
   const given = (t, s) => looks.map((look) => share(look[t][s])).join(", then ");
   const texts = seconds.map(([t, s], i) => [
     `${["first", "second"][i]} the: ${words[s]} gets ${given(t, s)}`,
-    "quiet",
   ]);
-  const spoken = [sentenceOf(plane.told), "word strong"];
-  plane.lines([spoken, ...texts, [trace.text, "green strong", "fr"]], plane.panel.y + 12);
+  const spoken = [sentenceOf(plane.told), { bold: true }];
+  const written = [trace.text, { role: "value", bold: true, lang: "fr" }];
+  plane.lines([spoken, ...texts, written], plane.panel.y + 12);
 }
 
 export function cut(scene) {
@@ -483,15 +459,15 @@ export function cut(scene) {
   const { cuts, words, place, now, ways, end, field, moves, noun, article } = plane.told;
   const first = (rows) => rows.map(([the]) => the);
   plane.ground(field);
-  plane.way("whole", first(ways), { cls: "trail", o: 0.7 });
-  plane.way("0", first(now.ways), { cls: "trail on", d: 0.2 });
+  plane.way("whole", first(ways), { opacity: 0.7 });
+  plane.way("0", first(now.ways), { on: true, delay: 0.2 });
   for (const each of moves.all(cuts))
     if (each.noun !== noun)
       plane.dot(`the ${each.noun}`, plane.at(each.end[0]), 4.5, each.right ? "asker" : "began");
   plane.dot("whole", plane.at(end[0]), roomy ? 6 : 5, "began");
   plane.the(now.end[0], {
     ...{ from: ways[0][0], word: `… ${noun}: ${now.article}` },
-    cls: now.article === article ? "asker" : "began wrong",
+    ...(now.article === article ? {} : { kind: "began", ...WRONG }),
   });
   const columns = [0.36, 0.7];
   const heads = ["press ×", "first look", "second look"];
@@ -506,20 +482,11 @@ export function cut(scene) {
           const r = Math.min(10, 0.44 * pitch);
           const w = share(now.looks[layer][s]);
           const name = `${layer} ${s}`;
-          const press = { x: x - 6, y: y - pitch / 2 + 0.5, w: 0.32 * panel.w, h: pitch - 1 };
-          scene.add("rect", `cut ${name}`, {
-            ...{ cls: gone ? "knife gone" : "knife", layer: "cell" },
-            ...{ x, y: y - r, w: 2 * r, h: 2 * r, r },
-          });
-          scene.text(`cut mark ${name}`, gone ? "+" : "×", x + r, y, {
-            ...{ anchor: "middle", size: 1.5 * r, cls: gone ? "quiet" : "strong" },
-          });
-          scene.text(`cut share ${name}`, gone ? "–" : w, x + 2 * r + 6, y, {
-            ...{ cls: s === place ? "number strong" : "number", size: plane.size - 1 },
-          });
+          const figures = { bold: s === place, size: plane.size - 1 };
+          scene.text(x + 2 * r + 6, y, gone ? "–" : w, { name: `cut share ${name}`, ...figures });
           const look = `${heads[layer + 1]} at ${shortName(words[s])}`;
-          scene.add("press", `cut ${name}`, {
-            ...{ cls: "ask", ...press, does: { cut: name }, pressed: gone },
+          scene.knife(name, x + r, y, r, {
+            ...{ gone, place: [x - 6, y - pitch / 2 + 0.5, 0.32 * panel.w, pitch - 1] },
             label: gone ? `Give back the ${look}` : `Take away the ${look}: ${w}`,
           });
         });

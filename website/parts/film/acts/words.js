@@ -29,15 +29,16 @@ export function places(scene) {
   words.forEach((word, t) =>
     parts.forEach(([k, role, all, most, figure, of, what], i) => {
       const middle = y[t] + step * (i - 1);
-      const more = { d: i === 0 ? 0 : 0.25 * i + 0.04 * t };
+      const more = { delay: i === 0 ? 0 : 0.25 * i + 0.04 * t };
       const address = { of, part: "source", query: t };
-      scene.strip(`${k} ${t}`, role, strengths(all[t], most), from, middle, w, 0.84 * step, {
-        ...{ ...more, asks: [address, `${word}: ${what}`], from: k === "place" && [40, 0] },
+      scene.strip(from, middle, w, 0.84 * step, role, strengths(all[t], most), {
+        ...{ ...more, name: `${k} ${t}`, from: k === "place" ? [40, 0] : undefined },
+        asks: [address, `${word}: ${what}`],
       });
       if (!figures) return;
       const first = all[t][0];
-      scene.number(`first ${k} ${t}`, figure(first, t), from - 7, middle, {
-        ...{ ...more, size: small, on: t === asks },
+      scene.number(from - 7, middle, figure(first, t), {
+        ...{ ...more, name: `first ${k} ${t}`, size: small, bold: t === asks },
         asks: [address, `${word}: ${what} begins with ${two(first)}`],
       });
     }),

@@ -1,6 +1,7 @@
 """What a page's head says of it: a description that ends with a whole word."""
 
 from html import escape
+from textwrap import shorten
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -8,22 +9,14 @@ from sphinx.application import Sphinx
 LENGTH = 160
 
 
-def cut(text: str, length: int = LENGTH) -> str:
-    """No longer than ``length``, and never within a word."""
-    text = " ".join(text.split())
-    if len(text) <= length:
-        return text
-    return text[: length - 1].rpartition(" ")[0].rstrip(" ,;:–—") + "…"
-
-
 def description(doctree: nodes.document) -> str:
-    """The chapter's question, or else the first paragraph of a page."""
+    """The chapter's question, or else the first paragraph of a page, up to a whole word."""
     texts = [p for p in doctree.findall(nodes.paragraph) if "book-head" not in p["classes"]]
     asked = [p for p in texts if "book-question" in p["classes"]]
-    for paragraph in asked or texts:
-        if text := paragraph.astext().removeprefix("The question.").strip():
-            return cut(text)
-    return ""
+    said = (p.astext().removeprefix("The question.") for p in asked or texts)
+    return shorten(
+        next(filter(str.strip, said), ""), LENGTH, placeholder="…", break_on_hyphens=False
+    )
 
 
 def describe(
@@ -36,6 +29,5 @@ def describe(
         context["metatags"] = context.get("metatags", "") + head
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("html-page-context", describe, priority=400)  # before sphinxext.opengraph
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

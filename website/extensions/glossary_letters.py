@@ -28,6 +28,5 @@ def add_letters(app: Sphinx, doctree: nodes.document) -> None:
         entries.parent.insert(entries.parent.index(entries), row)
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.connect("doctree-read", add_letters)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -49,6 +49,5 @@ class Unbroken(SphinxPostTransform):
             whole.extend(around)
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def setup(app: Sphinx) -> None:
     app.add_post_transform(Unbroken)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
