@@ -5,6 +5,7 @@ so that only those are run whose outputs may have changed.
 """
 
 import argparse
+import ast
 import asyncio
 import hashlib
 import json
@@ -27,7 +28,7 @@ from tools.palette import save_palette
 from tools.running import code_cells
 from tools.set_up import is_evening, set_up_source
 from transformer.files import replace_file
-from transformer_book.experiments.imports import bare, python_of_cell
+from transformer_book.notebooks import python_of_cell
 
 ROOT = Path(__file__).resolve().parents[1]
 CHAPTERS = sorted((ROOT / "chapters").glob("[0-9]*.ipynb"))
@@ -63,9 +64,21 @@ def _meant(source: str) -> str:
     """What a cell computes; its own words where it is no Python, as the kernel will say."""
     magic = source.partition("\n")[0] if source.startswith("%%") else ""
     try:
-        return f"{magic}\n{bare(python_of_cell(source))}"
+        return f"{magic}\n{_bare(python_of_cell(source))}"
     except SyntaxError:
         return source
+
+
+def _bare(source: str) -> str:
+    """Python without comments, docstrings and layout."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        match node:
+            case ast.Module(body=body) | ast.ClassDef(body=body) | ast.FunctionDef(body=body):
+                match body:
+                    case [ast.Expr(ast.Constant(str())), *rest]:
+                        node.body = rest or [ast.Pass()]
+    return ast.unparse(tree)
 
 
 def is_fresh(notebook: NotebookNode) -> bool:

@@ -11,13 +11,12 @@ import argparse
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from statistics import mean
 
 import torch
 
-from transformer_book.experiments.catalogue import HOMES, experiment
-from transformer_book.experiments.experiment import Arm, Experiment
+from transformer_book.experiments import Arm, Experiment
+from transformer_book.experiments.catalogue import catalogue
 from transformer_book.experiments.running import complete, forget
 from transformer_book.experiments.runs import Run, read
 
@@ -82,25 +81,25 @@ def told(run: Run) -> str:
 
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
+    names = catalogue()
     parser = argparse.ArgumentParser(prog="make experiments", description=__doc__.splitlines()[0])
-    parser.add_argument("names", nargs="*", metavar="NAME", help="run these: " + ", ".join(HOMES))
+    parser.add_argument("names", nargs="*", metavar="NAME", help="run these: " + ", ".join(names))
     parser.add_argument("--all", action="store_true", help="run all of them")
     parser.add_argument("--arm", action="append", default=[], help="of one experiment, this arm")
     parser.add_argument("--chapter", type=int, help="arms of this chapter alone")
     parser.add_argument("--anew", action="store_true", help="forget what is stored of these arms")
     parser.add_argument("--list", action="store_true", help="list the names, and run nothing")
     parser.add_argument("-j", "--jobs", type=int, default=1, metavar="N")
-    parser.add_argument("--keep", type=Path, help="where translations and the like stay")
     options = parser.parse_args(arguments)
-    if unknown := [name for name in options.names if name not in HOMES]:
-        parser.error(f"NAME must be one of {', '.join(HOMES)}, got {unknown[0]!r}")
-    options.names = list(HOMES) if options.all else options.names
+    if unknown := [name for name in options.names if name not in names]:
+        parser.error(f"NAME must be one of {', '.join(names)}, got {unknown[0]!r}")
+    options.names = list(names) if options.all else options.names
     if options.arm and len(options.names) != 1:
         parser.error(f"--arm must come with one NAME, got {len(options.names)}")
     if options.jobs < 1:
         parser.error(f"--jobs must be at least 1, got {options.jobs}")
     for name in options.names:
-        if unknown := sorted(set(options.arm) - set(arms_of(experiment(name), options.chapter))):
+        if unknown := sorted(set(options.arm) - set(arms_of(names[name], options.chapter))):
             parser.error(f"--arm must be one of {name}'s arms, got {unknown[0]!r}")
     return options
 
@@ -108,23 +107,23 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parsed(arguments)
     torch.set_num_threads(1)
-    known = {name: experiment(name) for name in options.names or HOMES}
+    known = [catalogue()[name] for name in options.names or catalogue()]
     if options.list or not options.names:
-        for one in known.values():
+        for one in known:
             arms = arms_of(one, options.chapter)
             if arms:
                 print(*listing(one, arms), sep="\n", flush=True)
         return 0
-    for one in known.values():
+    for one in known:
         if options.anew:
             forget(one, options.arm or list(arms_of(one, options.chapter)))
     # the others are this tool again, without the order to forget: locks tell them apart
     again = [a for a in arguments or sys.argv[1:] if a != "--anew"]
     command = [sys.executable, "-m", "tools.experiments", *again, "--jobs", "1"]
     others = [subprocess.Popen(command) for _ in range(options.jobs - 1)]
-    for one in known.values():
+    for one in known:
         if wanted := options.arm or list(arms_of(one, options.chapter)):
-            for run in complete(one, only=wanted, keep=options.keep):
+            for run in complete(one, only=wanted):
                 print(f"{one.name}: {told(run)}", flush=True)
     return max([other.wait() for other in others], default=0)
 

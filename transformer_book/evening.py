@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from transformer_book.experiments.imports import python_of_cell
-from transformer_book.notebooks import CHAPTERS, cells_of
+from transformer_book.notebooks import CHAPTERS, cells_of, python_of_cell
 
 PAGE = CHAPTERS / "one_evening.ipynb"
 NEW = re.compile(r"  # new\b.*")  # which marks what has changed since the last time

@@ -5,8 +5,11 @@ import io
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
+
+from IPython.core.inputtransformer2 import TransformerManager
 
 CHAPTERS = Path(__file__).resolve().parents[1] / "chapters"
 
@@ -43,6 +46,14 @@ def cells_of(path: Path) -> dict[str, Cell]:
         )
         for cell in cells
     }
+
+
+@cache
+def python_of_cell(source: str) -> str:
+    """A cell's code without what only IPython understands; the body of a %%magic stays."""
+    if source.startswith("%%"):
+        source = source.partition("\n")[2]
+    return TransformerManager().transform_cell(source)
 
 
 def run(sources: Iterable[tuple[str, str]], names: dict[str, Any] | None = None) -> dict[str, Any]:

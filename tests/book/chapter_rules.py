@@ -26,7 +26,7 @@ from tools.chapters import (
 from tools.set_up import is_evening, set_up_source
 from transformer_book import figures
 from transformer_book.claims import claims_of
-from transformer_book.experiments.imports import python_of_cell
+from transformer_book.notebooks import python_of_cell
 
 HINT = re.compile(r"<details>\s*<summary>[^<]*\bHint\b")
 NUMBERED = re.compile(r"# (\d+)\. ")

@@ -11,10 +11,10 @@ from torch import nn
 
 from transformer.family import DecoderOnly
 from transformer.runtime import default_device
+from transformer_book.experiments import Plan
 from transformer_book.experiments.chapter_15.experts import Experts
 from transformer_book.experiments.chapter_15.experts_in_text import small_model
 from transformer_book.experiments.chapter_15.looking_back import FromZero, Handed
-from transformer_book.experiments.experiment import Plan
 from transformer_book.experiments.family import (
     BATCH_TOKENS,
     CHANGES,
@@ -28,6 +28,7 @@ from transformer_book.experiments.family import (
     block_results,
     bootstrap,
     excess_loss,
+    experiment,
     fit_law,
     language,
     learning,
@@ -38,13 +39,7 @@ from transformer_book.experiments.family import (
     scaling_runs,
     train_on_language,
 )
-from transformer_book.experiments.family.experiment import (
-    BLOCKS,
-    ENDS,
-    SCALING,
-    SCALING_BACK,
-    learn,
-)
+from transformer_book.experiments.family.experiment import ENDS, curve
 from transformer_book.experiments.family.language import N_SYMBOLS
 from transformer_book.experiments.family.learning import Training
 from transformer_book.experiments.family.models import BASE, count_embedding, count_parameters
@@ -284,7 +279,6 @@ def run_of(arm, lr, seed, excess):
         n_steps=max(excess),
         curve={n: {"excess": x, "on_the_way": x + 0.5} for n, x in excess.items()},
         seconds=2.0 + seed % 2,
-        code=None,
         made={},
     )
 
@@ -296,8 +290,8 @@ def test_results_are_those_of_the_rate_that_other_seeds_chose(tmp_path, monkeypa
     monkeypatch.setattr(results, "BLOCKS", tmp_path / "blocks.json")
     write(results.BLOCKS, Stored({"base": {"d_ff": 5}}, (*tuned, *judged, other)))
     (row,) = block_results.__wrapped__()
-    assert (row.lr, row.n_steps, row.d_ff, row.tried) == (2.0, 9, 5, {1.0: 0.4, 2.0: 0.3})
-    assert (row.excess, row.mean, row.spread) == ((0.5, 1.5), 1.0, (0.5, 1.5))
+    assert (row.lr, row.n_steps, row.facts["d_ff"], row.tried) == (2.0, 9, 5, {1.0: 0.4, 2.0: 0.3})
+    assert (row.excess, row.mean) == ((0.5, 1.5), 1.0)
     assert row.seconds == 2.5
 
 
@@ -332,16 +326,16 @@ def test_training_for_the_store_is_the_page_s(monkeypatch):
         torch.manual_seed(3)
         return scaling_model(8)
 
-    curve = dict(learn(make, Plan(0.02, 3, (3, 10), sweep=False), order=1))
+    found = curve(make(), Plan(0.02, 3, (3, 10), sweep=False), order=1)
     model, _ = train_on_language(make(), lr=0.02, seed=3, n_steps=10)
-    assert curve[10]["excess"] == round(excess_loss(model), 5)
-    assert list(curve) == [3, 10]
+    assert found[10]["excess"] == round(excess_loss(model), 5)
+    assert list(found) == [3, 10]
     way = Training(make(), lr=0.02, seed=3)
     way.run(10)
-    assert curve[10]["on_the_way"] == round(excess_loss(way.model), 5)
-    assert curve[10]["on_the_way"] != curve[10]["excess"]
-    alone = dict(learn(make, Plan(0.02, 3, (10,), sweep=False), order=1))
-    assert alone == {10: {"excess": curve[10]["excess"]}}
+    assert found[10]["on_the_way"] == round(excess_loss(way.model), 5)
+    assert found[10]["on_the_way"] != found[10]["excess"]
+    alone = curve(make(), Plan(0.02, 3, (10,), sweep=False), order=1)
+    assert alone == {10: {"excess": found[10]["excess"]}}
 
 
 def is_inside(rate, tried):
@@ -349,17 +343,19 @@ def is_inside(rate, tried):
 
 
 def test_what_is_stored_of_the_blocks_is_complete():
-    assert [row.name for row in block_results()] == list(CHANGES) == list(BLOCKS.arms())
+    assert [row.name for row in block_results()] == list(CHANGES) == list(experiment.blocks.arms())
     for row in block_results():
         config = block_config(row.name)
         assert row.n_parameters == count_parameters(DecoderOnly(config))
-        assert row.d_ff == config.d_ff
+        assert row.facts["d_ff"] == config.d_ff
         assert len(row.excess) == 5
         assert len(row.tried) >= 4
         assert is_inside(row.lr, row.tried)
 
 
-@pytest.mark.parametrize(("order", "known"), [(1, SCALING), (2, SCALING_BACK)])
+@pytest.mark.parametrize(
+    ("order", "known"), [(1, experiment.scaling), (2, experiment.scaling_back)]
+)
 def test_what_is_stored_of_the_sizes_is_complete(order, known):
     runs = scaling_runs(order)
     found = {(run.d_model, run.n_tokens // BATCH_TOKENS, run.seed) for run in runs}

@@ -339,7 +339,7 @@ def test_what_is_told_is_of_few_pairs_and_of_many():
 def test_a_rate_is_chosen_by_the_median_of_its_models_and_not_by_one_seed():
     def runs(lr, found, excess):
         return [
-            Run("a", seed == TUNING, lr, seed, 1, 9, {9: {FAR: x, "excess": excess}}, 1.0, "", {})
+            Run("a", seed == TUNING, lr, seed, 1, 9, {9: {FAR: x, "excess": excess}}, 1.0, {})
             for seed, x in zip((0, 1, 2, TUNING), found, strict=True)
         ]
 

@@ -9,7 +9,7 @@ from transformers import GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast
 
 from tools.chapters import CHAPTERS
 from transformer.family import DecoderOnly, FamilyConfig
-from transformer_book.experiments.cells import chapter
+from transformer_book.experiments import chapter
 from transformer_book.notebooks import cells_of, chapter_path
 
 COLAB = "google.colab"

@@ -1,5 +1,6 @@
 """One evening: the page, the files that its reader owns, and what its words say of the stages."""
 
+import ast
 import contextlib
 import io
 import os
@@ -16,10 +17,10 @@ from tools.evening import PAGE, files, pairs
 from tools.evening import STAGES as STAGE_FILES
 from transformer import Transformer, TransformerConfig
 from transformer_book.evening import file_of
+from transformer_book.experiments import Plan
 from transformer_book.experiments import evening as stages
 from transformer_book.experiments.evening import LONGER, STAGES, evening
-from transformer_book.experiments.experiment import Plan
-from transformer_book.experiments.imports import imports_of_cell
+from transformer_book.notebooks import python_of_cell
 
 NOTEBOOK = nbformat.read(PAGE, as_version=4)
 TEXT = "\n\n".join(cell.source for cell in NOTEBOOK.cells if cell.cell_type == "markdown")
@@ -162,7 +163,10 @@ def test_the_gpt_writes_as_it_stands(tmp_path):
 
 def test_imports_nothing_but_pytorch_and_the_standard_library():
     cells = [each for each in code_cells(NOTEBOOK) if not is_drawing(each)]
-    found = {one.module for each in cells for one in imports_of_cell(each.source)}
+    trees = [ast.parse(python_of_cell(each.source)) for each in cells]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    found = {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    found |= {a.name for node in nodes if isinstance(node, ast.Import) for a in node.names}
     assert found <= STANDARD | {"torch", "torch.nn", "torch.nn.functional"}
 
 
@@ -176,7 +180,8 @@ def test_two_sentences_are_apart_where_their_translations_are_not_the_same(monke
     monkeypatch.setattr(stages, "names_of", lambda _: names)
     for more, apart in (({}, 0.0), ({stages.MIRRORED[0]: "le chien"}, 1.0)):
         known, plan = {"one": "un"} | more, Plan(0.1, 0, (1,), sweep=False)
-        ((_, found),) = stages.learn(STAGES["attention"], lambda known=known: known, plan)
+        names["Translator"] = lambda known=known: known
+        found = stages.learn(None, plan, 1, stage=STAGES["attention"])
         assert found == {"right": 0.5, "loss": 2.0, "apart": apart}
 
 

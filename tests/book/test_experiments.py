@@ -18,42 +18,50 @@ from torch import nn
 
 from tools import experiments as tool
 from tools.chapters import ROOT
-from transformer_book.experiments import provenance, running
-from transformer_book.experiments.catalogue import HOMES, experiment
-from transformer_book.experiments.cells import Cells, chapter
-from transformer_book.experiments.experiment import MOST_WIDENED, Arm, Experiment, Plan
-from transformer_book.experiments.learning import along
+from transformer_book.experiments import (
+    STORED,
+    Arm,
+    Cells,
+    Experiment,
+    Plan,
+    along,
+    chapter,
+    experiment,
+    provenance,
+    running,
+)
+from transformer_book.experiments.arms import MOST_WIDENED
+from transformer_book.experiments.catalogue import catalogue
 from transformer_book.experiments.plateau import plateau
 from transformer_book.experiments.running import complete, forget, run_one, store
 from transformer_book.experiments.runs import Run, Stored, read, write
 from transformer_book.experiments.translator.data import corpus
 
-NAMES = list(HOMES)
+NAMES = list(catalogue())
 MADE = {"python": "3", "torch": None}
 
 
 def run_of(arm="one", lr=0.1, seed=0, marks=0.5, *, sweep=False, steps=(10,), **more):
     """A run that was measured ``marks`` after each of the steps."""
-    facts = {"n_parameters": 3, "seconds": 1.0, "code": "c0de", "made": MADE}
+    facts = {"n_parameters": 3, "seconds": 1.0, "made": MADE}
     curve = {n: {"right": marks} for n in steps}
     return Run(
         arm=arm, sweep=sweep, lr=lr, seed=seed, n_steps=max(steps), curve=curve, **facts | more
     )
 
 
-def small_arm(learn=None, *, rates=(0.1, 0.2, 0.4), steps=(10,), code="c0de", chapter=3):
-    def right(make, plan):
-        make()
+def small_arm(learn=None, *, rates=(0.1, 0.2, 0.4), steps=(10,)):
+    def right(model, plan, n_steps):
         # best at the rate 0.2, whatever the seed
-        yield from ((n, {"right": 1 - abs(math.log2(plan.lr / 0.2)) / 10}) for n in plan.steps)
+        return {"right": 1 - abs(math.log2(plan.lr / 0.2)) / 10}
 
     return Arm(
-        make=lambda: nn.Linear(2, 1),
+        lambda: nn.Linear(2, 1),
         learn=learn or right,
         rates=rates,
         steps=steps,
-        code=code,
-        chapter=chapter,
+        seeds=(0, 1, 2),
+        chapter=3,
     )
 
 
@@ -65,8 +73,36 @@ def small(tmp_path):
         question="How?",
         measure="right",
         scale=1.0,
-        arms=lambda: {"one": small_arm()},
+        define=lambda: {"one": small_arm()},
     )
+
+
+# Arms
+
+
+def test_an_experiment_is_made_of_the_function_that_returns_its_arms():
+    def new():
+        return nn.Linear(2, 1)
+
+    def learn(model, plan, n_steps):
+        return {"right": 1.0}
+
+    def curve(model, plan):
+        return {}
+
+    def how():
+        along_the_way = Arm(new, curve=curve, rates=(0.3,), seeds=(7,), chapter=0)
+        return {"plain": new, "other": along_the_way}
+
+    how.__module__ = "transformer_book.experiments.chapter_03"
+    made = experiment("How?", measure="right", learn=learn, rates=(0.1,), steps=(5,))(how)
+    assert (made.name, made.path, made.question) == ("how", STORED / "how.json", "How?")
+    assert made.arms() == {
+        "plain": Arm(new, learn=learn, rates=(0.1,), steps=(5,), seeds=(0, 1, 2), chapter=3),
+        "other": Arm(new, curve=curve, rates=(0.3,), steps=(5,), seeds=(7,), chapter=0),
+    }
+    with pytest.raises(ValueError, match=r"how must have a learn .* steps for 'plain', got None"):
+        replace(made, learn=None).arms()
 
 
 # The schema
@@ -74,8 +110,7 @@ def small(tmp_path):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_what_is_stored_is_whole(name):
-    known = experiment(name)
-    assert known.name == name
+    known = catalogue()[name]
     if not known.path.exists():
         return
     whole = json.loads(known.path.read_text(encoding="utf-8"))
@@ -90,7 +125,6 @@ def test_what_is_stored_is_whole(name):
         assert run.n_steps == max(run.curve)
         assert all(point for point in run.curve.values())
         assert {"python", "torch", "device", "date", "commit"} <= set(run.made)
-        assert run.code is None or len(run.code) == 16
         assert known.measure in run.curve[run.n_steps]
     for arm in stored.arms:
         assert isinstance(stored.arms[arm]["chapter"], int)
@@ -98,7 +132,7 @@ def test_what_is_stored_is_whole(name):
 
 def test_a_file_comes_back_as_it_was_written(tmp_path):
     path = tmp_path / "x.json"
-    other = run_of("two", seed=None, code=None, made={"python": "4", "torch": "2"})
+    other = run_of("two", seed=None, made={"python": "4", "torch": "2"})
     stored = Stored({"two": {"chapter": 1}, "one": {"chapter": 2}}, (run_of(), other))
     write(path, stored)
     back = read(path)
@@ -187,8 +221,8 @@ def test_rates_are_halved_and_doubled_until_the_best_lies_inside(small):
 
 
 def test_a_sweep_that_finds_no_end_stops_and_says_so(small):
-    def greedy(make, plan):
-        yield 10, {"right": plan.lr}
+    def greedy(model, plan, n_steps):
+        return {"right": plan.lr}
 
     plans = tried(small, small_arm(greedy, rates=(0.1, 0.2)))
     assert len(plans) <= 2 + MOST_WIDENED + 1 + 3
@@ -198,8 +232,8 @@ def test_a_sweep_that_finds_no_end_stops_and_says_so(small):
 
 
 def test_of_rates_that_are_all_right_the_middle_is_taken(small):
-    def ceiling(make, plan):
-        yield 10, {"right": 0.5 if plan.lr > 0.3 else 1.0}
+    def ceiling(model, plan, n_steps):
+        return {"right": 0.5 if plan.lr > 0.3 else 1.0}
 
     arm = small_arm(ceiling, rates=(0.05, 0.1, 0.2, 0.4))
     assert [lr for lr, *_ in tried(small, arm)][4:] == [0.1] * 3
@@ -208,9 +242,9 @@ def test_of_rates_that_are_all_right_the_middle_is_taken(small):
 def test_each_number_of_steps_may_have_its_own_rate(small):
     each = replace(small, rate_for_each_step=True)
 
-    def learn(make, plan):  # short trainings like larger rates
+    def learn(model, plan, n_steps):  # short trainings like larger rates
         best = {20: 0.032, 40: 0.008}
-        yield from ((n, {"right": -abs(math.log(plan.lr / best[n]))}) for n in plan.steps)
+        return {"right": -abs(math.log(plan.lr / best[n_steps]))}
 
     both, short = (20, 40), (20,)
     assert tried(each, small_arm(learn, rates=(0.008,), steps=both)) == [
@@ -306,23 +340,24 @@ def test_a_run_knows_what_it_was_made_from(monkeypatch):
     seen, clock = [], iter([10.0, 12.5])
     monkeypatch.setattr(running.time, "process_time", lambda: next(clock))
 
-    def learn(make, plan):
-        seen.append(make().weight.tolist())
-        yield from ((n, {"right": 1.0}) for n in (5, 10))
+    def learn(model, plan, n_steps):
+        seen.append(model.weight.tolist())
+        return {"right": float(n_steps)}
 
-    run = run_one("one", small_arm(learn, code="abc"), Plan(0.1, 7, (10,), sweep=False))
+    run = run_one("one", small_arm(learn), Plan(0.1, 7, (5, 10), sweep=False))
     torch.manual_seed(7)
-    assert seen == [nn.Linear(2, 1).weight.tolist()]
-    assert (run.code, run.n_parameters, run.n_steps, run.seconds) == ("abc", 3, 10, 2.5)
-    assert run.curve == {10: {"right": 1.0}}  # what the plan asks for
+    assert seen == [nn.Linear(2, 1).weight.tolist()] * 2  # both begin with the same
+    assert (run.n_parameters, run.n_steps, run.seconds) == (3, 10, 2.5)
+    assert run.curve == {5: {"right": 5}, 10: {"right": 10}}
     assert run.made == provenance.made()
     assert {"python", "torch", "device", "processor", "threads", "date", "commit"} == set(run.made)
 
 
 def test_where_a_recipe_has_timed_training_alone_that_counts():
-    timed = small_arm(lambda make, plan: [(10, {"right": 1.0, "seconds": 42.0})])
+    found = {5: {"right": 0.0}, 10: {"right": 1.0, "seconds": 42.0}}
+    timed = Arm(lambda: nn.Linear(2, 1), curve=lambda model, plan: found)
     run = run_one("one", timed, Plan(0.1, 7, (10,), sweep=False))
-    assert (run.seconds, run.curve) == (42.0, {10: {"right": 1.0}})
+    assert (run.seconds, run.curve) == (42.0, {10: {"right": 1.0}})  # what the plan asks for
     with pytest.raises(ValueError, match=r"after \(10, 20\) steps, got none after \[20\]"):
         run_one("one", timed, Plan(0.1, 0, (10, 20), sweep=False))
 
@@ -336,7 +371,7 @@ def test_what_is_done_is_not_done_again_and_what_is_forgotten_is(small):
     forget(small, ["one"])
     assert read(small.path).runs == ()
     assert len(list(complete(small))) == 6
-    two = replace(small, arms=lambda: {"two": small_arm(), "one": small_arm()})
+    two = replace(small, define=lambda: {"two": small_arm(), "one": small_arm()})
     assert {run.arm for run in complete(two, only=["two"])} == {"two"}
     assert list(read(two.path).arms) == ["two", "one"]  # as they are defined
 
@@ -345,17 +380,19 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from torch import nn
-from transformer_book.experiments.experiment import Arm, Experiment
+from transformer_book.experiments import Experiment
 from transformer_book.experiments.running import complete
 
-def learn(make, plan):
+def learn(model, plan, n_steps):
     print(plan.sweep, plan.lr, plan.seed, flush=True)
     sys.stdin.readline()  # the test says when it ends
-    yield 10, {"right": -abs(plan.lr - 0.2)}
+    return {"right": -abs(plan.lr - 0.2)}
 
-arm = Arm(make=lambda: nn.Linear(2, 1), learn=learn, rates=(0.1, 0.2, 0.4), steps=(10,),
-          code="c", chapter=1)
-one = Experiment(path=Path(sys.argv[1]), question="", measure="right", arms=lambda: {"one": arm})
+def define():
+    return {"one": lambda: nn.Linear(2, 1)}
+
+one = Experiment(path=Path(sys.argv[1]), question="", measure="right", define=define, learn=learn,
+                 rates=(0.1, 0.2, 0.4), steps=(10,))
 for run in complete(one):
     pass
 """
@@ -450,19 +487,13 @@ def test_a_chapter_that_is_not_there_is_refused():
         chapter(77)
 
 
-def test_an_unknown_experiment_is_refused():
-    with pytest.raises(ValueError, match=r"name must be one of translators, .* got 'no such'"):
-        experiment("no such")
-
-
 # The tool
 
 
 @pytest.fixture
 def listed(small, monkeypatch):
     """The tool knows the small experiment alone."""
-    monkeypatch.setattr(tool, "HOMES", {"small": ""})
-    monkeypatch.setattr(tool, "experiment", lambda name: small)
+    monkeypatch.setattr(tool, "catalogue", lambda: {"small": small})
     return small
 
 
@@ -500,6 +531,9 @@ def test_an_unknown_name_is_refused(listed, capsys):
     with pytest.raises(SystemExit):
         tool.main(["small", "--arm", "two"])
     assert "one of small's arms, got 'two'" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        tool.main(["no such"])
+    assert "NAME must be one of small, got 'no such'" in capsys.readouterr().err
 
 
 @pytest.fixture
@@ -512,14 +546,13 @@ def corpus_made_unchecked():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_every_arm_can_be_made_and_listed(name, corpus_made_unchecked):
-    known = experiment(name)
+    known = catalogue()[name]
     arms = known.arms()
     assert arms
-    listed = replace(known, arms=lambda: arms)  # which runs their cells once
+    listed = replace(known, define=lambda: arms)  # which runs their cells once
     assert len(list(tool.listing(listed, arms))) > len(arms)
     for arm in arms.values():
         if name != "real_sentences":  # whose models know their pieces from Multi30k
             assert sum(p.numel() for p in arm.make().parameters()) > 0
         assert arm.steps == tuple(sorted(arm.steps))
         assert arm.rates == tuple(sorted(arm.rates))
-        assert len(arm.code) == 16

@@ -6,7 +6,7 @@ Those of the translators, the family, chapter 11, 16 and 17 stand in files of th
 import builtins
 import math
 from contextlib import nullcontext
-from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -21,30 +21,28 @@ from transformer.model import Transformer
 from transformer.multihead import MultiHeadAttention, record_attention
 from transformer_book import descent
 from transformer_book.experiments import (
+    Cells,
+    Plan,
     chapter_00,
     chapter_03,
     chapter_04,
     chapter_05,
     chapter_06,
     chapter_07,
+    chapter_08,
     chapter_09,
     chapter_10,
     chapter_13,
+    chapter_14,
 )
-from transformer_book.experiments.catalogue import HOMES, experiment
-from transformer_book.experiments.cells import chapter
-from transformer_book.experiments.chapter_01.neck import Narrow
-from transformer_book.experiments.chapter_04 import masks
-from transformer_book.experiments.chapter_06 import aliases, leak
-from transformer_book.experiments.chapter_07.stacks import RATES, OverBatch, Rates
-from transformer_book.experiments.chapter_08 import start_and_step
-from transformer_book.experiments.chapter_09 import rates as rates_9
-from transformer_book.experiments.chapter_12 import article
-from transformer_book.experiments.chapter_14 import floor, smollm2
-from transformer_book.experiments.chapter_14 import looks as looks_14
+from transformer_book.experiments import chapter_12_article as article
+from transformer_book.experiments import chapter_14_floor as floor
+from transformer_book.experiments import chapter_14_smollm2 as smollm2
+from transformer_book.experiments.catalogue import catalogue
+from transformer_book.experiments.chapter_01 import Narrow
+from transformer_book.experiments.chapter_07 import RATES, OverBatch, Rates
 from transformer_book.experiments.chapter_15 import experts
 from transformer_book.experiments.chapter_18 import parity, rewards
-from transformer_book.experiments.experiment import Plan
 from transformer_book.experiments.running import run_one
 from transformer_book.experiments.translator.data import Corpus, corpus
 
@@ -92,10 +90,11 @@ class Told(torch.Generator):
 
 def one_arm_of_each_recipe(known):
     arms = [arm for arm in known.arms().values() if known._has_sweep(arm)]
-    return {getattr(arm.learn, "func", arm.learn): arm for arm in arms}.values()
+    recipes = {getattr(each.curve or each.learn, "func", each.learn): each for each in arms}
+    return recipes.values()
 
 
-SWEPT = [name for name in HOMES if name not in NO_OTHERS + OWN_TESTS + SAME_RECIPES]
+SWEPT = [name for name in catalogue() if name not in NO_OTHERS + OWN_TESTS + SAME_RECIPES]
 
 
 @pytest.fixture
@@ -105,7 +104,7 @@ def one_step(monkeypatch):
     def once(n, *rest):
         return builtins.range(n, *rest) if rest else builtins.range(min(n, 1))
 
-    for module in (descent, start_and_step):
+    for module in (descent, chapter_08):
         monkeypatch.setattr(module, "range", once, raising=False)
     few = [pair for pair in corpus().tuning if len(pair.source) == 8][:4]
     monkeypatch.setitem(vars(corpus()), "tuning", few)
@@ -118,18 +117,25 @@ def told(seed):
         Told().manual_seed(seed)
 
 
+@pytest.fixture
+def pages(monkeypatch):
+    """The chapters' cells that have run."""
+    found, names = [], Cells.names
+    monkeypatch.setattr(Cells, "names", lambda self: found.append(names(self)) or found[-1])
+    return found
+
+
 @pytest.mark.parametrize("name", SWEPT)
-def test_a_sweep_meets_nothing_that_is_reported(name, one_step, monkeypatch):
+def test_a_sweep_meets_nothing_that_is_reported(name, one_step, pages, monkeypatch):
     def met(_):
         raise AssertionError("the sweep has met the test")
 
-    known = experiment(name)
-    for arm in one_arm_of_each_recipe(known):
-        cell = getattr(arm.learn, "keywords", {}).get("cell")
-        for function in vars(cell or SimpleNamespace()).values():
-            if hasattr(function, "__globals__") and "torch" in function.__globals__:
-                monkeypatch.setitem(function.__globals__, "range", one_step)
-                break
+    for arm in one_arm_of_each_recipe(catalogue()[name]):
+        for cell in pages:
+            for function in vars(cell).values():
+                if "torch" in getattr(function, "__globals__", {}):
+                    monkeypatch.setitem(function.__globals__, "range", one_step)
+                    break
         seeds = []
         for seed, sweep in ((100, True), (0, False)):
             Told.seeds = set()
@@ -138,10 +144,11 @@ def test_a_sweep_meets_nothing_that_is_reported(name, one_step, monkeypatch):
                 patch.setattr(torch, "manual_seed", told)
                 if sweep:
                     patch.setattr(Corpus, "test", property(met), raising=False)
-                    patch.setattr(cell, "test_rows", None, raising=False) if cell else None
+                    for cell in pages:
+                        patch.setattr(cell, "test_rows", None, raising=False)
                 elif "test" in vars(corpus()):
                     patch.setitem(vars(corpus()), "test", corpus().tuning)
-                list(arm.learn(arm.make, Plan(0.001, seed, (50,), sweep=sweep)))
+                run_one("one", arm, Plan(0.001, seed, (50,), sweep=sweep))
             seeds.append(Told.seeds)
         assert not seeds[0] & seeds[1]
 
@@ -161,7 +168,7 @@ AGAIN = {  # arms, steps, and parts of chapter 10's measures that need no wide s
 @pytest.mark.parametrize("name", AGAIN)
 def test_what_is_stored_is_what_is_measured_now(name, monkeypatch):
     monkeypatch.setattr(chapter_10, "WIDTHS", (1, 4))
-    known, (names, at) = experiment(name), AGAIN[name]
+    known, (names, at) = catalogue()[name], AGAIN[name]
     arms = known.arms()
     for arm in names:
         stored = known.finals(arm)[0]
@@ -205,13 +212,14 @@ def test_what_a_writer_sees_is_not_what_it_knows_alone():
 
 
 def test_the_loss_that_is_told_is_the_mean_of_the_last_fifty(monkeypatch):
-    for module in (masks, leak):
+    for module in (chapter_04, chapter_06):
         monkeypatch.setattr(module, "train_translator", lambda *_, **__: [9.0] * 10 + [2.0] * 50)
         monkeypatch.setattr(module, "judge", lambda *_: SimpleNamespace(exact=0.5))
-        assert dict(module.learn(dict, reported(60))) == {60: {"loss": 2.0, "exact": 0.5}}
+    for learn in (chapter_04.learn_with_masks, chapter_06.learn_with_leak):
+        assert learn(nn.Linear(1, 1), reported(60), 60) == {"loss": 2.0, "exact": 0.5}
 
 
-def test_what_is_made_of_sure_and_wrong_answers():
+def test_what_is_made_of_sure_and_wrong_answers(monkeypatch):
     class Five(nn.Module):
         """Sure and right, sure and astray, unsure, astray and right by luck, sure and wrong."""
 
@@ -229,8 +237,8 @@ def test_what_is_made_of_sure_and_wrong_answers():
         symbols, numbers = torch.tensor([[4, 5]] * 5), torch.zeros(5, 2)
         return symbols, numbers, torch.full((5, 1), 4), torch.zeros(5).long()
 
-    cell = SimpleNamespace(recall_batch=batch)
-    found = dict(chapter_04.learn(Five, reported(0), cell=cell))[0]
+    monkeypatch.setattr(chapter_04, "page", lambda: SimpleNamespace(recall_batch=batch))
+    found = chapter_04.learn(Five(), reported(0))[0]
     wanted = {"right": 0.4, "sure": 0.8, "sure and wrong": 0.2}
     assert found == pytest.approx(found | wanted)
 
@@ -257,7 +265,7 @@ def test_where_heads_on_a_circle_look(places, wanted):
     assert found == pytest.approx(wanted, abs=1e-3)
 
 
-def test_where_copies_are_right():
+def test_where_copies_are_right(monkeypatch):
     def accuracy(model, length=24, mask=None, back=3):
         hidden = 0 if mask is None else (~mask).sum().item()
         return torch.arange(3.0, length) + 1000 * hidden  # its place, of each answer
@@ -270,9 +278,10 @@ def test_where_copies_are_right():
         begun_late=lambda model, start: torch.tensor(float(start**2)),
         in_window=lambda model, length: torch.tensor(float(length)),
     )  # fmt: skip
-    found = dict(chapter_06.learn(dict, reported(5), cell=cell))[5]
+    monkeypatch.setattr(chapter_06, "page", lambda: cell)
+    found = chapter_06.learn_to_copy(None, reported(5), 5)
     assert found == {"right": 13, "beyond": (24 + 95) / 2, "window": 192}
-    found = dict(chapter_06.learn_and_hide(dict, reported(5), cell=cell))[5]
+    found = chapter_06.learn_and_hide(None, reported(5), 5)
     assert (found["right"], found["at 96"], found["flat top"]) == (13, 49, (42 + 59) / 2)
     assert found["late"] == 2688  # the mean of all starts; the best of them has 72² = 5184
 
@@ -289,7 +298,7 @@ def test_where_copies_are_right():
     assert {name: (found[name] - 49) / 1000 for name in hidden} == hidden
 
 
-def test_turns_are_a_share_of_squares_and_point_at_new_places():
+def test_turns_are_a_share_of_squares_and_point_at_new_places(monkeypatch):
     class Model(nn.Module):
         def __init__(self, worth):
             super().__init__()
@@ -305,7 +314,8 @@ def test_turns_are_a_share_of_squares_and_point_at_new_places():
         begun_late=lambda model, start: torch.tensor(start * model.worth),
         accuracy=lambda model, length: model.worth * (torch.arange(3, length) > 23).float(),
     )  # fmt: skip
-    ((_, found),) = chapter_06.learn_and_turn(lambda: Model(1.0), reported(5), cell=cell)
+    monkeypatch.setattr(chapter_06, "page", lambda: cell)
+    found = chapter_06.learn_and_turn(Model(1.0), reported(5), 5)
     assert found == pytest.approx(
         {"share": 9 / 25, "points": 7, "turns point": 3, "late": 48, "turned late": 480,
          "beyond": 1, "turned beyond": 10, "eight": 48}
@@ -321,15 +331,16 @@ def test_places_that_are_turned_begin_elsewhere_and_stay_neighbours():
     assert all((row.diff() % 12 == 1).all() for row in rows)
 
 
-def test_distances_are_foretold_by_the_clocks():
+def test_distances_are_foretold_by_the_clocks(monkeypatch):
     cell = SimpleNamespace(alike=lambda u, d_k, base: -(u - 40).abs().float())
-    assert aliases.predicted(cell, 3, 16, 10_000)[0] == 37
-    assert aliases.predicted(cell, 20, 16, 10_000)[0] == 24  # 20 is none that is new
+    monkeypatch.setattr(chapter_06, "page", lambda: cell)
+    assert chapter_06.predicted(3, 16, 10_000)[0] == 37
+    assert chapter_06.predicted(20, 16, 10_000)[0] == 24  # 20 is none that is new
 
 
 def test_the_best_rate_of_a_wiring_has_the_lowest_mean(monkeypatch):
     ends = {0.003: (1.0, 1.2), 0.01: (0.1, 3.0), 0.03: (0.0, None)}
-    stacks = Rates(path=None, question="", measure="last", arms=dict, lower_is_better=True)
+    stacks = Rates(path=Path(), question="", measure="last", define=dict, lower_is_better=True)
     runs = {
         f"add, {rate:g}": [SimpleNamespace(n_steps=9, curve={9: {"last": x}}) for x in ends[rate]]
         for rate in RATES
@@ -345,7 +356,7 @@ def test_batch_norm_takes_each_feature_over_all_words_of_all_sentences():
     assert torch.allclose(OverBatch(4)(x), wanted, atol=1e-3)
 
 
-def test_what_is_said_backwards_is_judged():
+def test_what_is_said_backwards_is_judged(monkeypatch):
     words, answers = torch.tensor([[0, 1, 2, 3]]), []
     cell = SimpleNamespace(
         train=lambda *_: [4.0, 3.0, 1.0], backwards=None, at_end=lambda losses: losses[-1],
@@ -360,8 +371,9 @@ def test_what_is_said_backwards_is_judged():
         def forward(self, x):
             return 100 * nn.functional.one_hot(self.turn(x), 6).float()
 
+    monkeypatch.setattr(chapter_07, "page", lambda: cell)
     for turn, low in ((lambda x: x.flip(1), True), (lambda x: x, False)):
-        found = dict(chapter_07.learn(partial(Says, turn), reported(3), cell=cell, warm_up=0))[3]
+        found = chapter_07.learn(Says(turn), reported(3), 3)
         assert (found["loss"] < 1e-5, found["last"], found["first"]) == (low, 1.0, 4.0)
 
 
@@ -380,7 +392,7 @@ def test_tables_take_steps_so_many_times_as_large(one_step):
 
     model = Two()
     before = [p.detach().clone() for p in model.parameters()]
-    start_and_step.train(model, lr=0.5, seed=0, n_steps=50, times=8.0)
+    chapter_08.train(model, lr=0.5, seed=0, n_steps=50, times=8.0)
     moved = [
         (p - old).abs().max().item() for p, old in zip(model.parameters(), before, strict=True)
     ]
@@ -396,7 +408,8 @@ def test_what_mistakes_do_to_a_loss(monkeypatch):
 
     cell = SimpleNamespace(loop=loop, first_tokens=lambda *_: "<bos> <bos>")
     monkeypatch.setattr(chapter_09, "loss_on", lambda model, pairs: float(len(pairs)))
-    ((_, found),) = chapter_09.learn_with_mistakes(lambda: model, reported(100), cell=cell)
+    monkeypatch.setattr(chapter_09, "page", lambda: cell)
+    found = chapter_09.learn_with_mistakes(model, reported(100), 100)
     assert found == {"last": 4.0, "lowest": 1.0, "test": 300.0, "moved": 1.0, "bos": 1.0}
 
 
@@ -406,10 +419,10 @@ def test_a_rate_that_rises_and_one_that_does_not(monkeypatch):
     def loop(model, batches, n_steps, rate, **how):
         taken.append([round(rate(step) / 0.01, 2) for step in range(n_steps)])
 
-    monkeypatch.setattr(rates_9, "loss_on", lambda model, pairs: float(len(pairs)))
+    monkeypatch.setattr(chapter_09, "page", lambda: SimpleNamespace(loop=loop))
+    monkeypatch.setattr(chapter_09, "loss_on", lambda model, pairs: float(len(pairs)))
     for warm_up in (4, 0):
-        learn = partial(rates_9.learn_rising, cell=SimpleNamespace(loop=loop), warm_up=warm_up)
-        ((_, found),) = learn(lambda: nn.Linear(1, 1), reported(6))
+        found = chapter_09.learn_rising(nn.Linear(1, 1), reported(6), 6, warm_up=warm_up)
         assert found == {"loss": 600.0}  # the whole test
     assert taken == [[0.25, 0.5, 0.75, 1, 1, 1], [1] * 6]
 
@@ -420,11 +433,15 @@ def test_a_schedule_is_a_share_of_the_highest_rate(monkeypatch):
     def loop(model, batches, n_steps, rate):
         taken.extend(round(rate(step) / 0.01, 2) for step in range(n_steps))
 
-    monkeypatch.setattr(rates_9, "loss_on", lambda model, pairs: float(len(pairs)))
-    monkeypatch.setattr(rates_9, "judge", lambda model, pairs: SimpleNamespace(exact=len(pairs)))
+    monkeypatch.setattr(
+        chapter_09, "evaluate_loss", lambda model, batches: float(len(batches[0].src))
+    )
+    monkeypatch.setattr(
+        chapter_09, "judge", lambda model, pairs: SimpleNamespace(exact=float(len(pairs)))
+    )
     cell = SimpleNamespace(loop=loop, falling=lambda step, n_steps: 1 - step / n_steps)
-    learn = partial(rates_9.learn_shape, cell=cell, shape="falling")
-    ((_, found),) = learn(lambda: nn.Linear(1, 1), reported(4))
+    monkeypatch.setattr(chapter_09, "page", lambda: cell)
+    found = chapter_09.learn_shape_longer(nn.Linear(1, 1), reported(4), 4, shape="falling")
     assert found == {"loss": 600.0, "exact": 600}  # the whole test
     assert taken == [1, 0.75, 0.5, 0.25]
 
@@ -438,7 +455,7 @@ def test_zeros_are_counted_that_are_none_in_full(monkeypatch):
 
 def test_what_is_copied_with_looks_forbidden():
     """A model that copies what followed a word last time, by looks one and seven words back."""
-    n = looks_14.N
+    n = chapter_14.N
 
     def model(text, closed=None):
         logits = torch.zeros(*text.shape, 40)
@@ -458,7 +475,7 @@ def test_what_is_copied_with_looks_forbidden():
         return torch.cat([words, words], dim=1)
 
     cell = SimpleNamespace(twice=twice)
-    found = looks_14.looks_closed(cell, model)
+    found = chapter_14.looks_closed(cell, model)
     assert found == {
         "free": 1,
         "no note": 0,
@@ -466,7 +483,7 @@ def test_what_is_copied_with_looks_forbidden():
         "no look": 0,
         "no look, beside": 1,
     }
-    near = looks_14.one_again(cell, lambda text, closed=None: model(text))
+    near = chapter_14.one_again(cell, lambda text, closed=None: model(text))
     assert (near["near"], near["far"], near["moved"]) == (1, 1, 0)
 
 
@@ -529,7 +546,7 @@ def test_an_idle_expert_has_under_a_fortieth_of_the_words(monkeypatch):
             return torch.zeros(len(pairs), experts.ANSWERS)
 
     monkeypatch.setattr(experts, "minimise", lambda *_, **__: None)
-    assert dict(experts.learn(Silent, reported(1)))[1]["idle"] == 1
+    assert experts.learn(Silent(), reported(1), 1)["idle"] == 1
 
 
 class AllAsk(nn.Module):
@@ -554,7 +571,7 @@ class AllAsk(nn.Module):
 
 
 def test_an_article_follows_the_row_that_is_read_and_a_look_that_is_forbidden_is_missed():
-    page = chapter(12, *article.CELLS).names()
+    page = article.page()
     words = {"dog": -1.0, "cat": -1.0, "cow": 1.0}
     gender = torch.zeros(len(page.english))
     gender[page.english.encode(" ".join(words))] = torch.tensor([*words.values()])

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from transformer_book.experiments.cells import chapter
-from transformer_book.experiments.experiment import Plan
+from transformer_book.experiments import Plan, chapter
 from transformer_book.experiments.translator import (
     SENTENCES,
     corpus,
@@ -73,15 +72,15 @@ def test_its_weights_are_no_seed_of_the_stored_translators():
 
 
 def test_it_is_kept_by_the_names_that_it_has(monkeypatch, tmp_path):
-    def learn(make, plan):
-        make().bias.data.fill_(plan.lr)
-        yield 9, {"exact": 1.0}
+    def learn(model, plan, n_steps):
+        model.bias.data.fill_(plan.lr)
+        return {"exact": 1.0}
 
     monkeypatch.setattr(weights, "WEIGHTS", tmp_path / "weights")
     monkeypatch.setattr(experiment, "learn", learn)
     model = nn.Linear(2, 3)
     plan = Plan(0.25, 0, (9,), sweep=False)
-    assert list(experiment.learn_and_keep_mine(lambda: model, plan)) == [(9, {"exact": 1.0})]
+    assert experiment.learn_and_keep_mine(model, plan, 9) == {"exact": 1.0}
     found = my_weights()
     assert found["bias"].tolist() == [0.25] * 3
     assert found["weight"].dtype == torch.float32
@@ -89,6 +88,6 @@ def test_it_is_kept_by_the_names_that_it_has(monkeypatch, tmp_path):
 
 
 def test_the_arm_makes_the_model_of_the_page():
-    (arm,) = experiment.my_arm(chapter_path(9)).values()
+    arm = experiment.trained.arms()["MyTransformer, trained longer"]
     assert set(arm.make().state_dict()) == set(my_weights())
     assert (arm.steps, arm.seeds, arm.chapter) == ((2000,), (0,), 9)

@@ -7,6 +7,7 @@ import torch
 
 from transformer.decoding import greedy_decode
 from transformer.family import DecoderOnly, FamilyConfig
+from transformer_book.experiments import Plan
 from transformer_book.experiments.chapter_17 import drafts as drafting
 from transformer_book.experiments.chapter_17 import of_the_server, served
 from transformer_book.experiments.chapter_17.clock import (
@@ -27,7 +28,6 @@ from transformer_book.experiments.chapter_17.measure import (
 )
 from transformer_book.experiments.chapter_18 import distilling, thinking
 from transformer_book.experiments.chapter_18.thinking import Tries, chosen, half_of_all
-from transformer_book.experiments.experiment import Plan
 
 EOS, VOCAB = 6, 40
 SIZES = {"d_model": 32, "n_heads": 4, "n_layers": 2, "d_ff": 48, "max_len": 160}
@@ -515,8 +515,8 @@ def test_the_questions_that_choose_a_rate_are_not_those_that_are_reported(unchec
     )
     for sweep in (True, False):
         plan = Plan(0.01, 0, (1,), sweep=sweep)
-        list(thinking.learn_texts(dict, plan, width=32, share=0.2))
-        list(thinking.learn_rewards(dict, plan, width=32))
+        thinking.learn_texts(None, plan, 1, width=32, share=0.2)
+        thinking.curve_of_rewards(None, plan, width=32)
     assert asked == [True, True, False, False]
 
 

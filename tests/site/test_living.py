@@ -10,8 +10,8 @@ from torch import nn
 
 from tests.site.living import SOURCE, cells_of, run_cells
 from transformer.attention import attention
-from transformer_book.experiments.chapter_03.thermometer import read_thermometer
 from transformer_book.experiments.chapter_09 import mistakes
+from transformer_book.experiments.thermometer import read_thermometer
 from website import depths, small_runs
 from website.extensions.living_files import write_living_files
 

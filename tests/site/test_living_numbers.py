@@ -18,7 +18,7 @@ from transformer.multihead import MultiHeadAttention
 from transformer.positional import RotaryPositions, sinusoidal_encoding
 from transformer_book import close
 from transformer_book.drawings import Drawing
-from transformer_book.experiments.chapter_03 import thermometer
+from transformer_book.experiments import thermometer
 from transformer_book.experiments.chapter_17 import of_the_server
 from transformer_book.experiments.chapter_17 import served as served_by_17
 from transformer_book.experiments.chapter_17.clock import clock

@@ -1,12 +1,12 @@
-"""How a curve is measured: along one training, or at the ends of trainings of several lengths."""
+"""How a curve is measured along one training, at a constant rate."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from transformer_book.descent import minimise
-from transformer_book.experiments.experiment import Make, Plan
+from transformer_book.experiments.arms import Plan
 from transformer_book.experiments.runs import Measures
 
 
@@ -35,15 +35,3 @@ def along(
     minimise(watched, parameters, n_steps=longest, lr=plan.lr)
     look(longest)
     return points
-
-
-def one_for_each(
-    make: Make, plan: Plan, train: Callable[[nn.Module, int], Measures]
-) -> Iterator[tuple[int, Measures]]:
-    """A new training for each of the plan's numbers of steps: ``train(model, n_steps)``.
-
-    For a rate that falls to zero at the end, as it does in most chapters: halfway through such a
-    training, a model is worse than one that was to stop there, and at its end every curve is flat.
-    """
-    for n_steps in plan.steps:
-        yield n_steps, train(make(), n_steps)

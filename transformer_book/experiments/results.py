@@ -1,15 +1,58 @@
 """What an experiment's arms reached, read from its file: what chapters ask."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
+from typing import Any, TypeVar
 
 from transformer_book.experiments.plateau import Plateau, plateau
 from transformer_book.experiments.runs import Measures, Run, Stored, read
 
 Order = tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Row:
+    """An arm as a line of a table: its facts, and a run of each seed at its best rate.
+
+    ``tried`` holds each rate of the sweep with the mean of what was judged by.
+    """
+
+    name: str
+    facts: Mapping[str, Any]
+    lr: float
+    tried: dict[float, float]
+    finals: tuple[Run, ...]
+
+    @property
+    def n_steps(self) -> int:
+        return self.finals[0].n_steps
+
+    @property
+    def n_parameters(self) -> int:
+        return self.finals[0].n_parameters
+
+    @property
+    def seconds(self) -> float:
+        """The CPU's, the mean over the seeds."""
+        return mean(run.seconds for run in self.finals if run.seconds is not None)
+
+    def values(self, measure: str) -> tuple[float, ...]:
+        """A measure of each seed after the last step."""
+        return tuple(run.measured(measure) for run in self.finals)
+
+
+R = TypeVar("R", bound=Row)
+
+
+def row_of(rows: Iterable[R], name: str) -> R:
+    """The row of this name. Raises ValueError, which lists the names, for another."""
+    by_name = {row.name: row for row in rows}
+    if name not in by_name:
+        raise ValueError(f"name must be one of {', '.join(by_name)}, got {name!r}")
+    return by_name[name]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +85,14 @@ class Results:
             names = ", ".join(dict.fromkeys(run.arm for run in stored))
             raise ValueError(f"arm must be one of {names}, got {arm!r}")
         return own
+
+    def rows(self, kind: type[R]) -> tuple[R, ...]:
+        """A row for each arm that has been run at its best rate, in the order of the arms."""
+        own = ((name, facts) for name, facts in self.stored().arms.items() if self.finals(name))
+        return tuple(
+            kind(name, facts, self.rate(name), self.tried(name), self.finals(name))
+            for name, facts in own
+        )
 
     def tried(self, arm: str, at: int | None = None) -> dict[float, float]:
         """Each rate of the sweep, with the mean of what was judged by; NaN: it was no number."""

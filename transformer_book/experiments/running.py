@@ -9,13 +9,12 @@ import hashlib
 import tempfile
 import time
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import torch
 from filelock import FileLock, Timeout
 
-from transformer_book.experiments.experiment import Arm, Experiment, Plan
+from transformer_book.experiments.arms import Arm, Experiment, Plan
 from transformer_book.experiments.provenance import made
 from transformer_book.experiments.runs import Run, Stored, read, write
 
@@ -23,23 +22,21 @@ LOCKS = Path(tempfile.gettempdir()) / "transformer-book-locks"
 PATIENCE = 2.0  # seconds between two looks at what the others have done
 
 
-def complete(
-    experiment: Experiment, *, only: Collection[str] = (), keep: Path | None = None
-) -> Iterator[Run]:
+def complete(experiment: Experiment, *, only: Collection[str] = ()) -> Iterator[Run]:
     """Trains what the experiment lacks, of all arms or of ``only`` these, and gives each new run.
 
     It is stored before it is given. Where all that is lacking is claimed by other processes, this
-    waits for them, since what they find may ask for more. ``keep``: see :class:`Plan`.
+    waits for them, since what they find may ask for more.
     """
     arms = experiment.arms()
     chosen = {name: arms[name] for name in only or arms}
-    while lacking := list(_lacking(experiment, chosen)):
+    while lacking := _lacking(experiment, chosen):
         for name, plan in lacking:
-            with _claimed(experiment, name, plan) as mine:
+            claim = _lock(experiment, f"{name} {plan.sweep} {plan.lr} {plan.seed}")
+            with contextlib.suppress(Timeout), claim.acquire(timeout=0):
                 # another may have ended it between the look at the file and the claim
-                if mine and _is_lacking(experiment, name, chosen[name], plan):
-                    where = replace(plan, keep=keep or plan.keep)
-                    run = run_one(name, chosen[name], where, packages=experiment.packages)
+                if (name, plan) in _lacking(experiment, chosen):
+                    run = run_one(name, chosen[name], plan, packages=experiment.packages)
                     store(experiment, arms, run)
                     yield run
                     break
@@ -48,22 +45,26 @@ def complete(
 
 
 def run_one(name: str, arm: Arm, plan: Plan, *, packages: Iterable[str] = ()) -> Run:
-    """One training of one arm, and the CPU seconds that it took.
+    """One training of one arm, or one for each of the plan's steps; and its CPU seconds.
 
     Measuring is included, unless the recipe has timed training alone: a measure "seconds" of the
     last step.
     """
 
-    def make() -> torch.nn.Module:
+    def new() -> torch.nn.Module:
         torch.manual_seed(plan.seed)
         return arm.make()
 
-    n_parameters = sum(p.numel() for p in make().parameters())
+    n_parameters = sum(p.numel() for p in new().parameters())
     start = time.process_time()
-    curve = {step: dict(measures) for step, measures in arm.learn(make, plan)}
+    if arm.curve:
+        curve = {step: dict(measures) for step, measures in arm.curve(new(), plan).items()}
+    else:
+        assert arm.learn
+        curve = {n_steps: dict(arm.learn(new(), plan, n_steps)) for n_steps in plan.steps}
     seconds = time.process_time() - start
     if missing := sorted(set(plan.steps) - set(curve)):
-        raise ValueError(f"learn must measure after {plan.steps} steps, got none after {missing}")
+        raise ValueError(f"curve must measure after {plan.steps} steps, got none after {missing}")
     return Run(
         arm=name,
         sweep=plan.sweep,
@@ -73,7 +74,6 @@ def run_one(name: str, arm: Arm, plan: Plan, *, packages: Iterable[str] = ()) ->
         n_steps=max(plan.steps),
         curve={step: curve[step] for step in plan.steps},
         seconds=round(curve[max(plan.steps)].pop("seconds", None) or seconds, 2),
-        code=arm.code,
         made=made(*packages),
     )
 
@@ -101,36 +101,19 @@ def forget(experiment: Experiment, arms: Collection[str]) -> None:
         write(experiment.path, Stored(about, tuple(r for r in old.runs if r.arm not in arms)))
 
 
-@contextlib.contextmanager
-def _claimed(experiment: Experiment, arm: str, plan: Plan) -> Iterator[bool]:
-    """Whether this process may do it; while it does, no other may."""
-    lock = _lock(experiment, f"{arm} {plan.sweep} {plan.lr} {plan.seed}")
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        yield False
-        return
-    try:
-        yield True
-    finally:
-        lock.release()
-
-
 def _lock(experiment: Experiment, what: str) -> FileLock:
     LOCKS.mkdir(exist_ok=True)
     name = hashlib.sha256(f"{experiment.path.resolve()} {what}".encode()).hexdigest()[:32]
     return FileLock(LOCKS / name)
 
 
-def _lacking(experiment: Experiment, arms: dict[str, Arm]) -> Iterator[tuple[str, Plan]]:
+def _lacking(experiment: Experiment, arms: dict[str, Arm]) -> list[tuple[str, Plan]]:
     runs = read(experiment.path).runs
-    for name, arm in arms.items():
-        own = [run for run in runs if run.arm == name]
-        yield from ((name, plan) for plan in experiment.wanted(arm, own))
-
-
-def _is_lacking(experiment: Experiment, name: str, arm: Arm, plan: Plan) -> bool:
-    return (name, plan) in _lacking(experiment, {name: arm})
+    return [
+        (name, plan)
+        for name, arm in arms.items()
+        for plan in experiment.wanted(arm, [run for run in runs if run.arm == name])
+    ]
 
 
 def _key(run: Run) -> tuple[str, bool, float, int | None]:

@@ -8,10 +8,10 @@ A JSON object of five entries::
      "runs": [
       {"arm": "divided", "sweep": false, "lr": 0.002, "seed": 0, "n_parameters": 34368,
        "n_steps": 2000, "curve": {"0": {"right": 0.13}, …, "2000": {"right": 1.0}},
-       "seconds": 3.1, "code": "9f…", "made": 0}]}             made: the index above
+       "seconds": 3.1, "made": 0}]}                            made: the index above
 
-What is not known is null, such as the code of runs that are older than this schema. A measure is a
-number, null where it was none: a loss that has grown beyond all numbers.
+What is not known is null. A measure is a number, null where it was none: a loss that has grown
+beyond all numbers.
 """
 
 import dataclasses
@@ -24,6 +24,7 @@ from typing import Any
 
 from transformer.files import replace_file
 
+STORED = Path(__file__).parent / "stored"
 SCHEMA = 1
 Made = dict[str, str | int | None]  # where and when; None: not known
 Measures = dict[str, float | None]
@@ -35,7 +36,7 @@ class Run:
 
     A run of the ``sweep`` chooses the learning rate and is judged on other data than the rest.
     ``seed`` is None for the mean of several seeds, of which nothing else is kept. ``seconds`` are
-    the CPU's, of training alone where the recipe says so. ``code`` is the hash of what computed it.
+    the CPU's, of training alone where the recipe says so.
     """
 
     arm: str
@@ -46,7 +47,6 @@ class Run:
     n_steps: int
     curve: dict[int, Measures]
     seconds: float | None
-    code: str | None
     made: Made
 
     def measured(self, measure: str, at: int | None = None) -> float:

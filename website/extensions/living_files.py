@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from transformer_book.experiments.chapter_03.thermometer import N_DAYS, read_thermometer
 from transformer_book.experiments.chapter_17 import served
+from transformer_book.experiments.thermometer import N_DAYS, read_thermometer
 from transformer_book.notebooks import cells_of, chapter_path
 
 TIMES = chapter_path(13)

@@ -4,9 +4,8 @@ Whether the router has to learn, or to be there at all, is asked by the arms in 
 router each pair has its network from the start, or is sent to another one each time.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -14,13 +13,8 @@ from torch import Tensor, nn
 from transformer.layers import GatedFeedForward, RMSNorm
 from transformer.runtime import evaluating
 from transformer_book import minimise
-from transformer_book.experiments.cells import code_of
-from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
-from transformer_book.experiments.imports import Import
-from transformer_book.experiments.learning import one_for_each
-from transformer_book.experiments.runs import Measures
+from transformer_book.experiments import Arm, Measures, Plan, experiment
 
-HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_15.experts"
 WORDS, ANSWERS, WIDTH = 48, 32, 16  # 48 adjectives, 48 nouns: 2,304 pairs
 D_FF, N_EXPERTS = 12, 8
 ROOMS = torch.randint(8, (WORDS, WORDS), generator=torch.Generator().manual_seed(500))
@@ -123,55 +117,42 @@ def memory(name: str) -> Memory:
     return Memory(Experts(WIDTH, D_FF, N_EXPERTS, push=push, frozen="frozen" in name))
 
 
-def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
+def learn(model: Memory, plan: Plan, n_steps: int) -> Measures:
     """The share of the pairs that is known; "idle": experts with under a fortieth of them."""
     g = torch.Generator().manual_seed(plan.seed)
     grid = torch.meshgrid(torch.arange(WORDS), torch.arange(WORDS), indexing="ij")
     pairs = torch.stack([grid[0], grid[1] + WORDS], dim=-1).flatten(0, 1)
     answers = torch.randint(ANSWERS, (len(pairs),), generator=g)
-
-    def train(model: nn.Module, n_steps: int) -> Measures:
-        minimise(
-            lambda step: nn.functional.cross_entropy(model(pairs), answers),
-            model.parameters(),
-            n_steps=n_steps,
-            lr=lambda step: plan.lr * min(1, (step + 1) / 50) * (1 - step / n_steps),
-        )
-        with evaluating(model):
-            known = (model(pairs).argmax(dim=-1) == answers).float().mean().item()
-        counts = getattr(model.feed_forward, "counts", torch.ones(1))
-        return {"known": known, "idle": (counts < counts.sum() / 40).sum().item()}
-
-    yield from one_for_each(make, plan, train)
+    minimise(
+        lambda step: nn.functional.cross_entropy(model(pairs), answers),
+        model.parameters(),
+        n_steps=n_steps,
+        lr=lambda step: plan.lr * min(1, (step + 1) / 50) * (1 - step / n_steps),
+    )
+    with evaluating(model):
+        known = (model(pairs).argmax(dim=-1) == answers).float().mean().item()
+    counts = getattr(model.feed_forward, "counts", torch.ones(1))
+    return {"known": known, "idle": (counts < counts.sum() / 40).sum().item()}
 
 
-def arms() -> dict[str, Arm]:
+@experiment(
+    "What do eight experts know by heart, of which each word reads one?",
+    measure="known",
+    scale=1.0,
+    learn=learn,
+    rates=(0.01, 0.03),
+    steps=(800,),
+    widens=False,
+    seconds=10.0,
+)
+def experts() -> dict[str, Arm]:
     names = [
         *("one expert", "eight experts", "eight experts, left alone", "one as large as eight"),
         *("eight experts, router frozen", "eight experts, left alone, router frozen"),
         "sixteen half as wide, two are read",
         *DOORS,
-        "one expert, five times the steps",
     ]
-    return {
-        name: Arm(
-            make=partial(memory, name),
-            learn=learn,
-            rates=(0.01, 0.03),
-            steps=(4000 if "five times" in name else 800,),
-            code=code_of([], [Import(ME)]),
-            chapter=15,
-        )
-        for name in names
+    longer = "one expert, five times the steps"
+    return {name: Arm(partial(memory, name)) for name in names} | {
+        longer: Arm(partial(memory, longer), steps=(4000,))
     }
-
-
-experts = Experiment(
-    path=HERE / "experts.json",
-    question="What do eight experts know by heart, of which each word reads one?",
-    measure="known",
-    scale=1.0,
-    arms=arms,
-    widens=False,
-    seconds=10.0,
-)

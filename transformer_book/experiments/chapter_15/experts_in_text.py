@@ -5,19 +5,14 @@ network that is eight times as wide. The block with a single one is ``blocks``' 
 """
 
 from functools import partial
-from pathlib import Path
 
 from torch import Tensor, nn
 
 from transformer.family import DecoderOnly
-from transformer_book.experiments.cells import code_of
+from transformer_book.experiments import Make, experiment
 from transformer_book.experiments.chapter_15.experts import N_EXPERTS, Experts
-from transformer_book.experiments.experiment import Arm, Experiment
-from transformer_book.experiments.family.experiment import learn
+from transformer_book.experiments.family.experiment import curve
 from transformer_book.experiments.family.models import block_config
-from transformer_book.experiments.imports import Import
-
-HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_15.experts_in_text"
 
 
 class ForEachWord(nn.Module):
@@ -42,25 +37,15 @@ def small_model(name: str) -> DecoderOnly:
     return model
 
 
-def arms() -> dict[str, Arm]:
-    return {
-        name: Arm(
-            make=partial(small_model, name),
-            learn=partial(learn, order=2),
-            rates=(0.002, 0.004, 0.008),
-            steps=(1000,),
-            code=code_of([], [Import(ME)]),
-            chapter=15,
-        )
-        for name in ("eight experts, one is read", "one as large as eight")
-    }
-
-
-experts_in_text = Experiment(
-    path=HERE / "experts_in_text.json",
-    question="What are eight experts worth in a text of which little is known by heart?",
+@experiment(
+    "What are eight experts worth in a text of which little is known by heart?",
     measure="excess",
     lower_is_better=True,
-    arms=arms,
+    curve=partial(curve, order=2),
+    rates=(0.002, 0.004, 0.008),
+    steps=(1000,),
     seconds=20.0,
 )
+def experts_in_text() -> dict[str, Make]:
+    names = "eight experts, one is read", "one as large as eight"
+    return {name: partial(small_model, name) for name in names}

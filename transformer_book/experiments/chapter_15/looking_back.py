@@ -8,7 +8,6 @@ learned positions put into the stream: at the start, or for good.
 
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from torch import Tensor, nn
@@ -17,14 +16,11 @@ from transformer.cache import KeyValueCache
 from transformer.data.tokens import PAD_ID
 from transformer.family import DecoderOnly, FamilyConfig
 from transformer.masks import decoder_mask, word_positions
-from transformer_book.experiments.cells import code_of
-from transformer_book.experiments.experiment import Arm, Experiment
-from transformer_book.experiments.family.experiment import learn
+from transformer_book.experiments import Arm, experiment
+from transformer_book.experiments.family.experiment import curve
 from transformer_book.experiments.family.language import N_SYMBOLS
 from transformer_book.experiments.family.models import block_config
-from transformer_book.experiments.imports import Import
 
-HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_15.looking_back"
 NAMES = ("base", "rotary")
 
 
@@ -54,22 +50,30 @@ class FromZero(DecoderOnly):
             nn.init.zeros_(table)
 
 
-def from_zero_arms() -> dict[str, Arm]:
-    """At the two rates that did best with three tuning seeds, and on average equally well."""
-    return {
-        f"rate {lr}": Arm(
-            make=partial(FromZero, block_config("base")),
-            learn=partial(learn, order=2),
-            rates=(lr,),
-            steps=(1000,),
-            code=code_of([], [Import(ME)]),
-            chapter=15,
-        )
-        for lr in (0.004, 0.008)
-    }
+@experiment(
+    "Is the way back found where learned positions begin with nothing?",
+    measure="excess",
+    lower_is_better=True,
+    curve=partial(curve, order=2),
+    steps=(1000,),
+    widens=False,
+    seconds=12.0,
+)
+def from_zero() -> dict[str, Arm]:
+    # the two rates that did best with three tuning seeds, and on average equally well
+    make = partial(FromZero, block_config("base"))
+    return {f"rate {lr}": Arm(make, rates=(lr,)) for lr in (0.004, 0.008)}
 
 
-def arms() -> dict[str, Arm]:
+@experiment(
+    "Do rotary positions have less loss where no head needs to look back?",
+    measure="excess",
+    lower_is_better=True,
+    rates=(0.002, 0.004, 0.008),
+    steps=(1000,),
+    seconds=12.0,
+)
+def looking_back() -> dict[str, Arm]:
     no_positions = block_config("rotary").replace(position="none")  # of rotary's size
     models = {name: (DecoderOnly, block_config(name)) for name in NAMES}
     none = {"none": (DecoderOnly, no_positions)}
@@ -81,32 +85,9 @@ def arms() -> dict[str, Arm]:
     }
     return {
         f"{kind}, {name}": Arm(
-            make=partial(made, config.replace(vocab_size=N_SYMBOLS[order] + 1)),
-            learn=partial(learn, order=order),
-            rates=(0.002, 0.004, 0.008),
-            steps=(1000,),
-            code=code_of([], [Import(ME)]),
-            chapter=15,
+            partial(made, config.replace(vocab_size=N_SYMBOLS[order] + 1)),
+            curve=partial(curve, order=order),
         )
         for kind, (order, some) in kinds.items()
         for name, (made, config) in some.items()
     }
-
-
-looking_back = Experiment(
-    path=HERE / "looking_back.json",
-    question="Do rotary positions have less loss where no head needs to look back?",
-    measure="excess",
-    lower_is_better=True,
-    arms=arms,
-    seconds=12.0,
-)
-from_zero = Experiment(
-    path=HERE / "from_zero.json",
-    question="Is the way back found where learned positions begin with nothing?",
-    measure="excess",
-    lower_is_better=True,
-    arms=from_zero_arms,
-    widens=False,
-    seconds=12.0,
-)

@@ -1,24 +1,17 @@
 """Chapter 15: norms of queries and keys, at rates from low to high."""
 
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 from torch import Tensor
 
 from transformer.family import DecoderOnly, FamilyConfig
 from transformer.multihead import MultiHeadAttention
 from transformer.runtime import evaluating
-from transformer_book.experiments.cells import code_of
-from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
+from transformer_book.experiments import Arm, Measures, Plan, experiment
 from transformer_book.experiments.family.language import LENGTH, N_SYMBOLS, excess_loss, language
 from transformer_book.experiments.family.learning import train_on_language
-from transformer_book.experiments.imports import Import
-from transformer_book.experiments.runs import Measures
 
-HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_15.qk_norm"
 RATES = (0.004, 0.016, 0.064)
-STEPS = 240
 NAMES = ("block of today", "with QK-norm")
 
 
@@ -45,35 +38,25 @@ def largest_score(model: DecoderOnly) -> float:
     return max(found)
 
 
-def learn(make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
+def learn(model: DecoderOnly, plan: Plan, n_steps: int) -> Measures:
     """The loss above the entropy, in nats, and the largest score at the end."""
-    for n_steps in plan.steps:
-        model, _ = train_on_language(make(), lr=plan.lr, seed=plan.seed, n_steps=n_steps, order=2)
-        measures = {"excess": excess_loss(model, order=2), "score": largest_score(model)}  # type: ignore[arg-type]
-        yield n_steps, {name: round(x, 5) for name, x in measures.items()}
+    trained, _ = train_on_language(model, lr=plan.lr, seed=plan.seed, n_steps=n_steps, order=2)
+    measures = {"excess": excess_loss(trained, order=2), "score": largest_score(trained)}  # type: ignore[arg-type]
+    return {name: round(x, 5) for name, x in measures.items()}
 
 
-def arms() -> dict[str, Arm]:
-    return {
-        f"{name}, rate {lr}": Arm(
-            make=partial(small_model, normed=name == NAMES[1]),
-            learn=learn,
-            rates=(lr,),
-            steps=(STEPS,),
-            code=code_of([], [Import(ME)]),
-            chapter=15,
-        )
-        for name in NAMES
-        for lr in RATES
-    }
-
-
-qk_norm = Experiment(
-    path=HERE / "qk_norm.json",
-    question="What do norms of queries and keys change, at rates from low to high?",
+@experiment(
+    "What do norms of queries and keys change, at rates from low to high?",
     measure="excess",
     lower_is_better=True,
-    arms=arms,
+    learn=learn,
+    steps=(240,),
     widens=False,
     seconds=5.0,
 )
+def qk_norm() -> dict[str, Arm]:
+    return {
+        f"{name}, rate {lr}": Arm(partial(small_model, normed=name == NAMES[1]), rates=(lr,))
+        for name in NAMES
+        for lr in RATES
+    }

@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from transformer.runtime import default_device
-from transformer_book.experiments.cells import chapter
-from transformer_book.experiments.chapter_16 import HERE
+from transformer_book.experiments import STORED, Measures, chapter
 from transformer_book.experiments.chapter_16.caches import (
     SEEDS,
     caches,
@@ -27,11 +26,10 @@ from transformer_book.experiments.chapter_16.caches import (
     training_texts,
 )
 from transformer_book.experiments.chapter_16.together import Together
-from transformer_book.experiments.runs import Measures
 
 ARM, WINDOW, N_STEPS = "all heads", 32, 400
 BITS, SINKS = (16, 8, 4, 3, 2), (None, 0, 4)  # 16 and None: as it was trained
-PATH = HERE / "afterwards.json"
+PATH = STORED / "afterwards.json"
 Weights = dict[tuple[float, int], dict[str, Tensor]]
 
 

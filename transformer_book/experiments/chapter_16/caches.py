@@ -18,15 +18,12 @@ import torch
 from torch import nn
 
 from transformer.runtime import default_device
-from transformer_book.experiments.cells import Cells, chapter
-from transformer_book.experiments.chapter_16 import HERE
+from transformer_book.experiments import Arm, Cells, Experiment, Measures, Plan, chapter, experiment
 from transformer_book.experiments.chapter_16.lines import DISTANCES, Lines, lines
 from transformer_book.experiments.chapter_16.together import BATCH, Together
-from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
 from transformer_book.experiments.running import forget, run_one, store
-from transformer_book.experiments.runs import Measures, Run
+from transformer_book.experiments.runs import Run
 
-ME = "transformer_book.experiments.chapter_16.caches"
 N_PAIRS, FEW_AND_MANY = (8, 24, 48), (8, 48)  # in texts that are read; in those of the test
 RATES, SEEDS, TUNING = (0.002, 0.004, 0.008), (0, 1, 2), 100
 STEPS = (0, 100, 200, 300, 400, 600, 800, 1200, 1600)
@@ -122,63 +119,50 @@ def told(few: Measures, many: Measures) -> Measures:
     return each | {"missed": round(missed, 3), "excess": few["excess"]}
 
 
-def learn(
-    _make: Make, plan: Plan, *, name: str, steps: tuple[int, ...]
-) -> Iterator[tuple[int, Measures]]:
-    """One model alone."""
+def curve(
+    model: nn.Module, plan: Plan, *, name: str, steps: tuple[int, ...]
+) -> dict[int, Measures]:
+    """One model alone, which :func:`training` makes."""
     mine = plan.lr, plan.seed
     *_, curves = training(name, [mine], steps)
-    yield from ((step, curves[mine][step]) for step in plan.steps)
+    return curves[mine]
 
 
-def arm(name: str, rates: tuple[float, ...], steps: tuple[int, ...]) -> Arm:
-    return Arm(
-        make=partial(recall_model, **(KINDS | NEIGHBOURS)[name]),
-        learn=partial(learn, name=name, steps=steps),
-        rates=rates,
-        steps=steps,
-        code=page().code(ME),
-        chapter=16,
-    )
+def arm(name: str, steps: tuple[int, ...]) -> Arm:
+    """One kind, measured after each of ``steps``."""
+    make = partial(recall_model, **(KINDS | NEIGHBOURS)[name])
+    return Arm(make, curve=partial(curve, name=name, steps=steps), steps=steps)
 
 
-def arms() -> dict[str, Arm]:
-    return {name: arm(name, RATES, STEPS) for name in KINDS | NEIGHBOURS}
+JUDGING: dict[str, Any] = {
+    "measure": "missed",
+    "judged_by": ("missed", "excess"),
+    "lower_is_better": True,
+    "scale": 1.0,
+    "tuning_seeds": (TUNING,),
+    "widens": False,
+    "seconds": 300.0,
+}
 
 
-def late_arms() -> dict[str, Arm]:
-    return {name: arm(name, (RATE,), MORE_STEPS) for name in LATE}
-
-
-caches, caches_longer = (
-    Experiment(
-        path=HERE / f"{file}.json",
-        question=question,
-        measure="missed",
-        judged_by=("missed", "excess"),
-        lower_is_better=True,
-        scale=1.0,
-        arms=of,
-        seeds=seeds,
-        tuning_seeds=(TUNING,),
-        widens=False,
-        seconds=300.0,
-    )
-    for file, question, of, seeds in (
-        (
-            "caches",
-            "What does a smaller cache cost, in text and in what is found again?",
-            arms,
-            SEEDS,
-        ),
-        (
-            "caches_longer",
-            "Is what is not found after 1,600 steps found after 4,800?",
-            late_arms,
-            (*SEEDS, TUNING),
-        ),
-    )
+@experiment(
+    "What does a smaller cache cost, in text and in what is found again?",
+    rates=RATES,
+    seeds=SEEDS,
+    **JUDGING,
 )
+def caches() -> dict[str, Arm]:
+    return {name: arm(name, STEPS) for name in KINDS | NEIGHBOURS}
+
+
+@experiment(
+    "Is what is not found after 1,600 steps found after 4,800?",
+    rates=(RATE,),
+    seeds=(*SEEDS, TUNING),
+    **JUDGING,
+)
+def caches_longer() -> dict[str, Arm]:
+    return {name: arm(name, MORE_STEPS) for name in LATE}
 
 
 def best_by_median(runs: Iterable[Run]) -> float:
@@ -237,13 +221,12 @@ def _store(
 ) -> None:
     """What the experiment asks for; then, after the last step, the models at the other rates."""
 
-    def learn(_make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
+    def looked_up(_: nn.Module, plan: Plan) -> dict[int, Measures]:
         found, last = curves[plan.lr, plan.seed], plan.steps[-1]
-        yield from ((step, found[step]) for step in plan.steps[:-1])
-        yield last, found[last] | {"seconds": seconds}
+        return found | {last: found[last] | {"seconds": seconds}}
 
     def run(plan: Plan) -> Run:
-        run = run_one(name, replace(known[name], learn=learn), plan)
+        run = run_one(name, replace(known[name], curve=looked_up), plan)
         store(of, known, run)
         return run
 

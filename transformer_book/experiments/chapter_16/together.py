@@ -15,8 +15,8 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.functional import cross_entropy
 
 from transformer.runtime import default_device
+from transformer_book.experiments import Measures
 from transformer_book.experiments.chapter_16.lines import DISTANCES, Lines
-from transformer_book.experiments.runs import Measures
 
 BATCH = 16  # texts a step
 WARM_UP, FALL = 0.05, 0.2  # shares of the steps: the rate rises, and falls to nothing

@@ -2,12 +2,11 @@
 
 import json
 from functools import cache
-from pathlib import Path
 from typing import Any
 
-from transformer_book.experiments.cells import Cells, chapter
+from transformer_book.experiments import STORED, Cells, chapter
 
-HERE = Path(__file__).parent
+PATH = STORED / "served.json"
 
 
 def of_the_server() -> Cells:
@@ -18,5 +17,5 @@ def of_the_server() -> Cells:
 @cache
 def served() -> dict[str, Any]:
     """What ``python -m transformer_book.experiments.chapter_17.measure`` has stored."""
-    stored: dict[str, Any] = json.loads((HERE / "served.json").read_text(encoding="utf-8"))
+    stored: dict[str, Any] = json.loads(PATH.read_text(encoding="utf-8"))
     return stored

@@ -2,7 +2,7 @@
 
     OMP_NUM_THREADS=1 python -m transformer_book.experiments.chapter_17.measure
 
-It writes ``served.json`` beside itself, or the file that ``--out`` names. With ``--again budgets
+It writes ``stored/served.json``, or the file that ``--out`` names. With ``--again budgets
 prefix`` it makes only these tables anew, with the stored clock, and says so under ``made again``.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 
 import torch
 
-from transformer_book.experiments.chapter_17 import HERE, of_the_server, served
+from transformer_book.experiments.chapter_17 import PATH, of_the_server, served
 from transformer_book.experiments.chapter_17.clock import (
     KINDS,
     ROOM,
@@ -377,7 +377,7 @@ def again(names: Sequence[str]) -> dict[str, Any]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--small", action="store_true", help="few users, few rounds")
-    parser.add_argument("--out", type=Path, default=HERE / "served.json")
+    parser.add_argument("--out", type=Path, default=PATH)
     parser.add_argument("--again", nargs="+", default=[], help="only these tables")
     asked = parser.parse_args()
     found = rounded(again(asked.again) if asked.again else measure(small=asked.small))

@@ -4,10 +4,9 @@ The large one is chapter 9's, which has read 26,000 pairs of sentences. The smal
 its parameters, and but where an arm says otherwise, 2,000 of these pairs.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -15,23 +14,17 @@ from jaxtyping import Float, Int
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 
-from transformer import Transformer, TransformerConfig
+from transformer import Transformer
 from transformer.data.batches import Batch, make_batch
 from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID, Example
 from transformer.decoding import greedy_decode
 from transformer.runtime import default_device
-from transformer_book.experiments.cells import code_of
-from transformer_book.experiments.chapter_10 import make as large
-from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
-from transformer_book.experiments.imports import Import
-from transformer_book.experiments.learning import one_for_each
-from transformer_book.experiments.runs import Measures
+from transformer_book.experiments import Arm, Measures, Plan, experiment
 from transformer_book.experiments.translator import trained
 from transformer_book.experiments.translator.data import MAX_LEN, corpus
 from transformer_book.experiments.translator.learning import judge, next_word_loss, train_translator
-from transformer_book.experiments.translator.teaching import pairs_of
+from transformer_book.experiments.translator.teaching import new_translator, pairs_of
 
-HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_18.distilling"
 FEW, STEPS, LONGER = 2000, 800, 2400
 N_TEACHERS = 10  # that chapter 9 has stored; each seed has its own
 RATES = (0.005, 0.01, 0.02, 0.04)
@@ -58,9 +51,8 @@ class Lesson:
 
 def small(width: int = 32) -> Transformer:
     """A block on either side."""
-    sizes: dict[str, Any] = {"d_model": width, "n_heads": 2, "d_ff": 2 * width, "norm": "pre"}
-    sizes |= {"n_encoder_layers": 1, "n_decoder_layers": 1, "dropout": 0.0, "max_len": 2 * MAX_LEN}
-    return Transformer(TransformerConfig(len(corpus().english), len(corpus().french), **sizes))
+    layers = {"n_encoder_layers": 1, "n_decoder_layers": 1}
+    return new_translator(d_model=width, n_heads=2, d_ff=2 * width, max_len=2 * MAX_LEN, **layers)
 
 
 def evened_out(p: Float[Tensor, "N vocab"], labels: Int[Tensor, " N"]) -> Float[Tensor, "N vocab"]:
@@ -128,7 +120,7 @@ def teacher_of(seed: int, pairs: int | None) -> Transformer:
         return trained(seed % N_TEACHERS)
     torch.manual_seed(seed)
     known = corpus().examples[:pairs]
-    return teach(large(), known, lr=TEACHERS_RATE, seed=seed, n_steps=STEPS)
+    return teach(new_translator(), known, lr=TEACHERS_RATE, seed=seed, n_steps=STEPS)
 
 
 @cache
@@ -136,38 +128,42 @@ def lessons_of(seed: int, pairs: int) -> list[Example]:
     return translated(teacher_of(seed, None), corpus().examples[:pairs])
 
 
-def learn(make: Make, plan: Plan, *, lesson: Lesson) -> Iterator[tuple[int, Measures]]:
+def learn(model: Any, plan: Plan, n_steps: int, *, lesson: Lesson) -> Measures:
     """Shares of sentences without a fault, of the pupil's and of its teacher's; BLEU."""
     soft = lesson.temperature is not None
     teacher = teacher_of(plan.seed, lesson.pairs if lesson.equal else None) if soft else None
     known = corpus().examples[: lesson.pairs]
     examples = lessons_of(plan.seed, lesson.pairs) if lesson.translated else known
-
-    def train(model: Any, n_steps: int) -> Measures:
-        how: dict[str, Any] = {"lr": plan.lr, "seed": plan.seed, "n_steps": n_steps}
-        teach(model, examples, teacher=teacher, lesson=lesson, **how)
-        scores = judge(model, pairs_of(plan))
-        found: Measures = {"exact": round(scores.exact, 4), "bleu": round(scores.bleu, 2)}
-        if teacher and not plan.sweep:
-            found["teacher"] = round(judge(teacher).exact, 4)
-        if lesson.translated:
-            both = zip(examples, known, strict=True)
-            found["as the data"] = round(sum(a == b for a, b in both) / len(known), 4)
-        return found
-
-    yield from one_for_each(make, plan, train)
+    how: dict[str, Any] = {"lr": plan.lr, "seed": plan.seed, "n_steps": n_steps}
+    teach(model, examples, teacher=teacher, lesson=lesson, **how)
+    scores = judge(model, pairs_of(plan))
+    found: Measures = {"exact": round(scores.exact, 4), "bleu": round(scores.bleu, 2)}
+    if teacher and not plan.sweep:
+        found["teacher"] = round(judge(teacher).exact, 4)
+    if lesson.translated:
+        both = zip(examples, known, strict=True)
+        found["as the data"] = round(sum(a == b for a, b in both) / len(known), 4)
+    return found
 
 
-def arms() -> dict[str, Arm]:
-    code = code_of([], [Import(ME)])
+def arm(lesson: Lesson, *, width: int = 32, **plan: Any) -> Arm:
+    """A pupil with this lesson."""
+    return Arm(partial(small, width), learn=partial(learn, lesson=lesson), **plan)
 
-    def arm(lesson: Lesson, *, width: int = 32, n_steps: int = STEPS, **plan: Any) -> Arm:
-        own: dict[str, Any] = {"rates": RATES, "steps": (n_steps,), "code": code} | plan
-        how = partial(learn, lesson=lesson)
-        return Arm(make=partial(small, width), learn=how, chapter=18, **own)
 
+@experiment(
+    "What does a small translator learn from a large one that the data don't tell it?",
+    measure="exact",
+    scale=1.0,
+    rates=RATES,
+    steps=(STEPS,),
+    seeds=tuple(range(5)),
+    widens=False,
+    seconds=10.0,
+)
+def distilling() -> dict[str, Arm]:
     alone, all_pairs, four = Lesson(), len(corpus().train), partial(Lesson, temperature=4.0)
-    longer: dict[str, Any] = {"n_steps": LONGER, "rates": RATES[:3], "seeds": (0, 1, 2)}
+    longer: dict[str, Any] = {"steps": (LONGER,), "rates": RATES[:3], "seeds": (0, 1, 2)}
     return {
         "data": arm(alone),
         "τ = 1": arm(Lesson(temperature=1.0)),
@@ -187,15 +183,3 @@ def arms() -> dict[str, Arm]:
         "data, width 16": arm(alone, width=16),
         "τ = 4, width 16": arm(four(), width=16),
     }
-
-
-distilling = Experiment(
-    path=HERE / "distilling.json",
-    question="What does a small translator learn from a large one that the data don't tell it?",
-    measure="exact",
-    scale=1.0,
-    arms=arms,
-    seeds=tuple(range(5)),
-    widens=False,
-    seconds=10.0,
-)

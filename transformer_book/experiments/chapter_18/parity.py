@@ -1,6 +1,5 @@
 """Chapter 18: the parity of ten bits, with steps and without, trained longer."""
 
-from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -13,14 +12,8 @@ from transformer.masks import causal_mask
 from transformer.runtime import default_device
 from transformer.training.objective import linear_schedule
 from transformer_book import minimise
-from transformer_book.experiments.cells import code_of
-from transformer_book.experiments.chapter_18 import HERE
-from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
-from transformer_book.experiments.imports import Import
-from transformer_book.experiments.learning import one_for_each
-from transformer_book.experiments.runs import Measures
+from transformer_book.experiments import Arm, Measures, Plan, experiment
 
-ME = "transformer_book.experiments.chapter_18.parity"
 BITS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 16, 24)  # at which a parity is asked; 10 are learnt from
 N_BITS, NOT_ASKED = 10, -100  # a label that cross_entropy leaves out
 
@@ -83,41 +76,28 @@ def _train(model: nn.Module, plan: Plan, n_steps: int, steps: bool) -> nn.Module
     return model.eval()
 
 
-def learn_parity(make: Make, plan: Plan, *, steps: bool) -> Iterator[tuple[int, Measures]]:
+def learn_parity(model: nn.Module, plan: Plan, n_steps: int, *, steps: bool) -> Measures:
     """The share of right parities after so many bits: "bit 10", say, of rows of 24."""
-
-    def train(model: nn.Module, n_steps: int) -> Measures:
-        _train(model, plan, n_steps, steps)
-        generator = torch.Generator().manual_seed(1000 + plan.seed)
-        bits = torch.randint(2, (500, max(BITS)), generator=generator).to(default_device())
-        right = answers_of(model, bits, steps) == bits.cumsum(dim=1) % 2
-        return {f"bit {n}": right[:, n - 1].float().mean().item() for n in BITS}
-
-    yield from one_for_each(make, plan, train)
+    _train(model, plan, n_steps, steps)
+    generator = torch.Generator().manual_seed(1000 + plan.seed)
+    bits = torch.randint(2, (500, max(BITS)), generator=generator).to(default_device())
+    right = answers_of(model, bits, steps) == bits.cumsum(dim=1) % 2
+    return {f"bit {n}": right[:, n - 1].float().mean().item() for n in BITS}
 
 
-def parity_arms() -> dict[str, Arm]:
-    return {
-        name: Arm(
-            make=lambda: Bits().to(default_device()),
-            learn=partial(learn_parity, steps=written),
-            rates=(0.003, 0.006, 0.012, 0.024),
-            steps=at,
-            code=code_of([], [Import(ME)]),
-            chapter=18,
-        )
-        for name, written, at in (
-            ("without steps", False, (375, 750, 1500, 3000)),
-            ("with steps", True, (84, 168, 375, 750)),
-        )
-    }
-
-
-parity = Experiment(
-    path=HERE / "parity.json",
-    question="Is the parity of ten bits ever learnt without steps?",
+@experiment(
+    "Is the parity of ten bits ever learnt without steps?",
     measure="bit 10",
     scale=1.0,
-    arms=parity_arms,
+    rates=(0.003, 0.006, 0.012, 0.024),
     seconds=40.0,
 )
+def parity() -> dict[str, Arm]:
+    def make() -> nn.Module:
+        return Bits().to(default_device())
+
+    without, steps = (partial(learn_parity, steps=written) for written in (False, True))
+    return {
+        "without steps": Arm(make, learn=without, steps=(375, 750, 1500, 3000)),
+        "with steps": Arm(make, learn=steps, steps=(84, 168, 375, 750)),
+    }

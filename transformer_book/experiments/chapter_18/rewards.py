@@ -7,7 +7,6 @@ answers in the texts are right, but few texts have steps.
 import copy
 from collections.abc import Callable, Iterator
 from functools import cache, partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,12 +19,8 @@ from transformer.family import DecoderOnly, FamilyConfig
 from transformer.runtime import default_device
 from transformer.training.objective import linear_schedule
 from transformer_book import minimise
-from transformer_book.experiments.cells import code_of
-from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
-from transformer_book.experiments.imports import Import
-from transformer_book.experiments.runs import Measures
+from transformer_book.experiments import Arm, Measures, Plan, experiment
 
-HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_18.rewards"
 WORDS = ("", "0", "1", "even", "odd", "?", "so", ".")  # of the ids; 0 is <pad>
 ASK, SO, END = 5, 6, 7
 N_BITS, N_QUESTIONS, GROUP = 10, 16, 8  # of a step: 16 questions, 8 texts for each
@@ -167,49 +162,45 @@ def _start(seed: int, share: float, n_steps: int) -> DecoderOnly:
     return pretrained(seed, share, n_steps)
 
 
-def learn(
-    make: Make, plan: Plan, *, kind: str, share: float, n_steps: int = PRETRAINED
-) -> Iterator[tuple[int, Measures]]:
-    """Pretrained once for each seed; then rewarded at the plan's rate."""
+def curve(
+    _: nn.Module,
+    plan: Plan,
+    *,
+    kind: str = "right answers",
+    share: float = WITH_STEPS,
+    n_steps: int = PRETRAINED,
+) -> dict[int, Measures]:
+    """A model that was pretrained once for each seed, rewarded at the plan's rate."""
     model = copy.deepcopy(_start(plan.seed, share, n_steps))
-    yield from rewarded(model, lr=plan.lr, seed=plan.seed, steps=plan.steps, kind=kind)
+    return dict(rewarded(model, lr=plan.lr, seed=plan.seed, steps=plan.steps, kind=kind))
 
 
-def arms() -> dict[str, Arm]:
-    kinds = {
-        "right answers": ("right answers", WITH_STEPS),
-        "a coin": ("a coin", WITH_STEPS),
-        "more texts": ("more texts", WITH_STEPS),
-        "right answers, steps never read": ("right answers", 0.0),
-    }
-
-    def arm(kind: str, share: float, n_steps: int = PRETRAINED, **plan: Any) -> Arm:
-        own = {"rates": (0.001, 0.002), "steps": STEPS} | plan
-        how = partial(learn, kind=kind, share=share, n_steps=n_steps)
-        return Arm(make=small_writer, learn=how, code=code_of([], [Import(ME)]), chapter=18, **own)
+@experiment(
+    "Does a reward for right answers bring a model to write steps?",
+    measure="right",
+    scale=1.0,
+    rates=(0.001, 0.002),
+    steps=STEPS,
+    widens=False,
+    seconds=12.0,
+)
+def rewards() -> dict[str, Arm]:
+    def arm(*, plan: dict[str, Any] | None = None, **how: Any) -> Arm:
+        return Arm(small_writer, curve=partial(curve, **how), **plan or {})
 
     right = "right answers"
     few: dict[str, Any] = {"rates": (0.001,), "steps": LONG[:-1], "seeds": tuple(range(4))}
     return (
         {
-            name: arm(*told, seeds=tuple(range(9)) if name == "a coin" else None)
-            for name, told in kinds.items()
+            right: arm(),
+            "a coin": arm(kind="a coin", plan={"seeds": tuple(range(9))}),
+            "more texts": arm(kind="more texts"),
+            f"{right}, steps never read": arm(share=0.0),
         }
         | {
-            f"{right}, rate {lr:g}": arm(right, WITH_STEPS, rates=(lr,), steps=LONG)
+            f"{right}, rate {lr:g}": arm(plan={"rates": (lr,), "steps": LONG})
             for lr in (0.001, 0.002)
         }
-        | {f"{right}, steps in {share:g}": arm(right, share, **few) for share in FEW}
-        | {f"{right}, steps still wrong": arm(right, WITH_STEPS, EARLY, **few)}
+        | {f"{right}, steps in {share:g}": arm(share=share, plan=few) for share in FEW}
+        | {f"{right}, steps still wrong": arm(n_steps=EARLY, plan=few)}
     )
-
-
-rewards = Experiment(
-    path=HERE / "rewards.json",
-    question="Does a reward for right answers bring a model to write steps?",
-    measure="right",
-    scale=1.0,
-    arms=arms,
-    widens=False,
-    seconds=12.0,
-)

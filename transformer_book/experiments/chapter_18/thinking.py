@@ -4,10 +4,8 @@ The task and the small model are those of section 18.2, the parity of ten bits, 
 with steps or said at once.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -20,7 +18,7 @@ from transformer.family import DecoderOnly, FamilyConfig
 from transformer.runtime import default_device
 from transformer.training.objective import linear_schedule
 from transformer_book import minimise
-from transformer_book.experiments.cells import code_of
+from transformer_book.experiments import Arm, Measures, Plan, experiment
 from transformer_book.experiments.chapter_18.rewards import (
     ASK,
     END,
@@ -33,12 +31,7 @@ from transformer_book.experiments.chapter_18.rewards import (
     text_loss,
     texts,
 )
-from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
-from transformer_book.experiments.imports import Import
-from transformer_book.experiments.learning import one_for_each
-from transformer_book.experiments.runs import Measures
 
-HERE, ME = Path(__file__).parent, "transformer_book.experiments.chapter_18.thinking"
 EVEN, BOTH = 3, 7  # the id of "even"; that of "even" and of "odd" together
 LONGEST = N_BITS + 3  # words: steps, "so", the answer, "."
 SMALL, LARGE = 32, 64  # channels; the large model multiplies four times as much a word
@@ -198,64 +191,56 @@ def pretrain(
 
 
 def learn_texts(
-    make: Make, plan: Plan, *, width: int, share: float, hasty: bool = False
-) -> Iterator[tuple[int, Measures]]:
-    """A training on texts for each of the plan's numbers of batches."""
-
-    def train(model: Any, n_steps: int) -> Measures:
-        pretrain(model, lr=plan.lr, seed=plan.seed, n_steps=n_steps, share=share, hasty=hasty)
-        return asked_often(model, width, tuning=plan.sweep, fast=False)
-
-    yield from one_for_each(make, plan, train)
+    model: Any, plan: Plan, n_steps: int, *, width: int, share: float, hasty: bool = False
+) -> Measures:
+    """What a model answers after so many batches of texts."""
+    pretrain(model, lr=plan.lr, seed=plan.seed, n_steps=n_steps, share=share, hasty=hasty)
+    return asked_often(model, width, tuning=plan.sweep, fast=False)
 
 
-def learn_rewards(make: Make, plan: Plan, *, width: int) -> Iterator[tuple[int, Measures]]:
+def curve_of_rewards(model: Any, plan: Plan, *, width: int) -> dict[int, Measures]:
     """400 batches of texts, then the plan's rounds of rewards, as section 18.2 gives them."""
-    model: Any = make()
     pretrain(model, lr=PRETRAINED[width], seed=plan.seed, n_steps=400, share=WITH_STEPS)
-    for rounds, _ in rewarded(model, lr=plan.lr, seed=plan.seed, steps=plan.steps):
-        yield rounds, asked_often(model, width, tuning=plan.sweep, fast=True)
+    return {
+        rounds: asked_often(model, width, tuning=plan.sweep, fast=True)
+        for rounds, _ in rewarded(model, lr=plan.lr, seed=plan.seed, steps=plan.steps)
+    }
 
 
-def arms() -> dict[str, Arm]:
-    code = code_of([], [Import(ME)])
-
-    def arm(
-        width: int, rates: tuple[float, ...], steps: tuple[int, ...], learn: Any, **other: Any
-    ) -> Arm:
-        own: dict[str, Any] = {"rates": rates, "steps": steps, "code": code} | other
+@experiment(
+    "What do many answers to one question buy, beside a model of four times the size?",
+    measure="once",
+    scale=1.0,
+    seeds=tuple(range(5)),
+    tuning_seeds=(100, 101),
+    widens=False,
+    seconds=12.0,
+)
+def thinking() -> dict[str, Arm]:
+    def arm(width: int, rates: tuple[float, ...], n_steps: int, learn: Any, **other: Any) -> Arm:
         how = partial(learn, width=width)
-        return Arm(make=partial(writer, width), learn=how, chapter=18, **own)
+        return Arm(partial(writer, width), learn=how, rates=rates, steps=(n_steps,), **other)
+
+    def rewarded_arm(width: int, *rates: float) -> Arm:
+        how = partial(curve_of_rewards, width=width)
+        return Arm(partial(writer, width), curve=how, rates=rates, steps=ROUNDS)
 
     few, all_steps = (partial(learn_texts, share=share) for share in (WITH_STEPS, 1.0))
     slow, middle, fast = (0.003, 0.006, 0.012), (0.006, 0.012, 0.024), (0.012, 0.024, 0.048)
     ten = tuple(range(10))  # where each start comes to something else
     hasty = partial(learn_texts, share=WITH_STEPS, hasty=True)
     return {
-        "small, few steps": arm(SMALL, slow, (400,), few),
-        "large, few steps": arm(LARGE, (0.0015, *slow), (400,), few),
-        "large, few steps, 100 batches": arm(LARGE, (*slow, 0.024), (100,), few),
-        "small, few steps, 100 batches": arm(SMALL, middle, (100,), few),
-        "small, rewarded": arm(SMALL, (0.001,), ROUNDS, learn_rewards),
-        "large, rewarded": arm(LARGE, (0.0005, 0.001), ROUNDS, learn_rewards),
-        "small, all steps, 60 batches": arm(SMALL, (0.006, *fast), (60,), all_steps),
-        "small, all steps, 80 batches": arm(SMALL, fast, (80,), all_steps, seeds=ten),
-        "small, all steps, 100 batches": arm(SMALL, fast, (100,), all_steps),
-        "large, all steps, 80 batches": arm(LARGE, middle, (80,), all_steps, seeds=ten),
-        "large, all steps, 20 batches": arm(LARGE, middle, (20,), all_steps),
-        "small, hasty": arm(SMALL, (PRETRAINED[SMALL],), (400,), hasty),
-        "large, hasty": arm(LARGE, (PRETRAINED[LARGE],), (400,), hasty),
+        "small, few steps": arm(SMALL, slow, 400, few),
+        "large, few steps": arm(LARGE, (0.0015, *slow), 400, few),
+        "large, few steps, 100 batches": arm(LARGE, (*slow, 0.024), 100, few),
+        "small, few steps, 100 batches": arm(SMALL, middle, 100, few),
+        "small, rewarded": rewarded_arm(SMALL, 0.001),
+        "large, rewarded": rewarded_arm(LARGE, 0.0005, 0.001),
+        "small, all steps, 60 batches": arm(SMALL, (0.006, *fast), 60, all_steps),
+        "small, all steps, 80 batches": arm(SMALL, fast, 80, all_steps, seeds=ten),
+        "small, all steps, 100 batches": arm(SMALL, fast, 100, all_steps),
+        "large, all steps, 80 batches": arm(LARGE, middle, 80, all_steps, seeds=ten),
+        "large, all steps, 20 batches": arm(LARGE, middle, 20, all_steps),
+        "small, hasty": arm(SMALL, (PRETRAINED[SMALL],), 400, hasty),
+        "large, hasty": arm(LARGE, (PRETRAINED[LARGE],), 400, hasty),
     }
-
-
-thinking = Experiment(
-    path=HERE / "thinking.json",
-    question="What do many answers to one question buy, beside a model of four times the size?",
-    measure="once",
-    scale=1.0,
-    arms=arms,
-    seeds=tuple(range(5)),
-    tuning_seeds=(100, 101),
-    widens=False,
-    seconds=12.0,
-)

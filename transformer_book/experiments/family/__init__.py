@@ -10,7 +10,7 @@ from transformer_book.experiments.family.language import (
 from transformer_book.experiments.family.learning import train_on_language
 from transformer_book.experiments.family.models import CHANGES, SIZES, block_config, scaling_model
 from transformer_book.experiments.family.results import (
-    BlockResult,
+    Block,
     ScalingRun,
     block_results,
     scaling_runs,
@@ -27,7 +27,7 @@ __all__ = [
     "BATCH_TOKENS",
     "CHANGES",
     "SIZES",
-    "BlockResult",
+    "Block",
     "Language",
     "LanguageBatches",
     "Law",

@@ -1,20 +1,19 @@
 """Chapter 15's experiments on languages that are made from a seed.
 
-``BLOCKS``: the block of today against that of GPT-2, one change at a time, with as many parameters.
-``SCALING``: five sizes with five numbers of tokens, each with a best rate of its own. Their rates
-are halved and doubled until the best has a worse one on both sides. ``SCALING_BACK``: the same in
+``blocks``: the block of today against that of GPT-2, one change at a time, with as many parameters.
+``scaling``: five sizes with five numbers of tokens, each with a best rate of its own. Their rates
+are halved and doubled until the best has a worse one on both sides. ``scaling_back``: the same in
 the blocks' language, in which a model must look back.
 """
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from functools import partial
+from typing import Any
 
 from torch import nn
 
 from transformer.family import DecoderOnly, FamilyConfig
-from transformer_book.experiments.cells import code_of
-from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
-from transformer_book.experiments.family import results
+from transformer_book.experiments import Arm, Measures, Plan, experiment
 from transformer_book.experiments.family.language import excess_loss, language
 from transformer_book.experiments.family.learning import Training, steps_before_fall
 from transformer_book.experiments.family.models import (
@@ -24,78 +23,76 @@ from transformer_book.experiments.family.models import (
     count_embedding,
     scaling_config,
 )
-from transformer_book.experiments.imports import Import
-from transformer_book.experiments.runs import Measures
 
 ENDS = (120, 240, 480, 960, 1920)  # steps, of the sizes
 
 
-def learn(make: Make, plan: Plan, *, order: int) -> Iterator[tuple[int, Measures]]:
+def curve(model: nn.Module, plan: Plan, *, order: int) -> dict[int, Measures]:
     """One way with an end at each number of steps: the loss there, and on the way, in nats.
 
     Both are above the language's entropy. Where there is one end alone, the way is not measured.
     """
     _ = language(order).contexts  # made before the first step
-    training = Training(make(), lr=plan.lr, seed=plan.seed, order=order)
+    training = Training(model, lr=plan.lr, seed=plan.seed, order=order)
+    found: dict[int, Measures] = {}
     for n_steps in plan.steps:
         training.run(steps_before_fall(n_steps))
         end = training.finished(n_steps).model
-        measures: Measures = {"excess": _rounded(end, order)}
+        found[n_steps] = {"excess": _rounded(end, order)}
         if len(plan.steps) > 1:
             training.run(n_steps)
-            measures["on_the_way"] = _rounded(training.model, order)
-        yield n_steps, measures
+            found[n_steps]["on_the_way"] = _rounded(training.model, order)
+    return found
 
 
 def _rounded(model: nn.Module, order: int) -> float:
     return round(excess_loss(model, order=order), 5)
 
 
-def _arm(
-    config: FamilyConfig, *, order: int, rates: tuple[float, ...], steps: tuple[int, ...]
-) -> Arm:
-    facts = {"d_model": config.d_model, "d_ff": config.d_ff}
-    return Arm(
-        make=partial(DecoderOnly, config),
-        learn=partial(learn, order=order),
-        rates=rates,
-        steps=steps,
-        code=code_of([], [Import("transformer_book.experiments.family.experiment")]),
-        chapter=15,
-        about=facts | {"n_embedding": count_embedding(DecoderOnly(config))},
-    )
-
-
-def block_arms() -> dict[str, Arm]:
-    rates = 0.002, 0.004, 0.008, 0.016
-    return {n: _arm(block_config(n), order=2, rates=rates, steps=(1000,)) for n in CHANGES}
-
-
-def scaling_arms(order: int) -> dict[str, Arm]:
+def _arms(configs: Mapping[str, FamilyConfig]) -> dict[str, Arm]:
     return {
-        str(d): _arm(scaling_config(d, order=order), order=order, rates=(0.008,), steps=ENDS)
-        for d in SIZES
+        name: Arm(
+            partial(DecoderOnly, config),
+            about={
+                "d_model": config.d_model,
+                "d_ff": config.d_ff,
+                "n_embedding": count_embedding(DecoderOnly(config)),
+            },
+        )
+        for name, config in configs.items()
     }
 
 
-BLOCKS = Experiment(
-    path=results.BLOCKS,
-    question="What is each part of the block of today worth, at equal parameters?",
-    measure="excess",
-    lower_is_better=True,
-    arms=block_arms,
+LOSS: dict[str, Any] = {"measure": "excess", "lower_is_better": True, "chapter": 15}
+SIZED: dict[str, Any] = LOSS | {"rates": (0.008,), "steps": ENDS, "rate_for_each_step": True}
+
+
+@experiment(
+    "What is each part of the block of today worth, at equal parameters?",
+    curve=partial(curve, order=2),
+    rates=(0.002, 0.004, 0.008, 0.016),
+    steps=(1000,),
     seeds=tuple(range(5)),
     seconds=10.0,
+    **LOSS,
 )
-SCALING, SCALING_BACK = (
-    Experiment(
-        path=results.SCALING[order],
-        question=f"How does the loss fall with parameters and tokens, {where}?",
-        measure="excess",
-        lower_is_better=True,
-        arms=partial(scaling_arms, order),
-        rate_for_each_step=True,
-        seconds=60.0,
-    )
-    for order, where in ((1, "where the last symbol decides"), (2, "where a model must look back"))
+def blocks() -> dict[str, Arm]:
+    return _arms({name: block_config(name) for name in CHANGES})
+
+
+@experiment(
+    "How does the loss fall with parameters and tokens, where the last symbol decides?",
+    curve=partial(curve, order=1),
+    **SIZED,
 )
+def scaling() -> dict[str, Arm]:
+    return _arms({str(d): scaling_config(d, order=1) for d in SIZES})
+
+
+@experiment(
+    "How does the loss fall with parameters and tokens, where a model must look back?",
+    curve=partial(curve, order=2),
+    **SIZED,
+)
+def scaling_back() -> dict[str, Arm]:
+    return _arms({str(d): scaling_config(d, order=2) for d in SIZES})

@@ -2,43 +2,27 @@
 
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from statistics import mean
 
+from transformer_book.experiments import STORED, Results
 from transformer_book.experiments.family.language import BATCH_TOKENS, language
-from transformer_book.experiments.results import Results
+from transformer_book.experiments.results import Row
 
-BLOCKS = Path(__file__).with_name("blocks.json")
-SCALING = {  # for each order of the language
-    order: BLOCKS.with_name(f"{name}.json") for order, name in ((1, "scaling"), (2, "scaling_back"))
-}
+BLOCKS = STORED / "blocks.json"
+SCALING = {1: STORED / "scaling.json", 2: STORED / "scaling_back.json"}  # by the language's order
 
 
-@dataclass(frozen=True)
-class BlockResult:
-    """The base or a change of it, at its best learning rate; ``excess`` holds a loss for each seed.
+class Block(Row):
+    """The base or a change of it, at its best learning rate, which another seed chose."""
 
-    Losses are in nats per symbol above the language's entropy. ``tried`` holds each rate with the
-    mean loss that other seeds reach with it. ``seconds`` are the CPU's on one thread, the mean.
-    """
-
-    name: str
-    n_parameters: int
-    d_ff: int
-    n_steps: int
-    lr: float
-    tried: dict[float, float]
-    excess: tuple[float, ...]
-    seconds: float
+    @property
+    def excess(self) -> tuple[float, ...]:
+        """The loss of each seed above the language's entropy, in nats per symbol."""
+        return self.values("excess")
 
     @property
     def mean(self) -> float:
         return mean(self.excess)
-
-    @property
-    def spread(self) -> tuple[float, float]:
-        """The lowest and the highest over the seeds."""
-        return min(self.excess), max(self.excess)
 
 
 @dataclass(frozen=True)
@@ -74,10 +58,9 @@ class ScalingRun:
 
 
 @cache
-def block_results() -> tuple[BlockResult, ...]:
+def block_results() -> tuple[Block, ...]:
     """The base, each change alone, and all of them, as far as they are trained."""
-    results = Results(path=BLOCKS, measure="excess", lower_is_better=True)
-    return tuple(_block(results, name) for name in results.stored().arms if results.finals(name))
+    return Results(path=BLOCKS, measure="excess", lower_is_better=True).rows(Block)
 
 
 @cache
@@ -89,20 +72,6 @@ def scaling_runs(order: int = 1) -> tuple[ScalingRun, ...]:
     results = Results(path=SCALING[order], measure="excess", lower_is_better=True)
     sizes = sorted(results.stored().arms, key=int)
     return tuple(run for size in sizes for run in _size(results, size, order))
-
-
-def _block(results: Results, name: str) -> BlockResult:
-    runs = results.finals(name)
-    return BlockResult(
-        name=name,
-        n_parameters=results.n_parameters(name),
-        d_ff=results.stored().arms[name]["d_ff"],
-        n_steps=results.n_steps(name),
-        lr=results.rate(name),
-        tried=results.tried(name),
-        excess=results.values(name),
-        seconds=mean(run.seconds for run in runs if run.seconds is not None),
-    )
 
 
 def _size(results: Results, arm: str, order: int) -> list[ScalingRun]:

@@ -10,7 +10,6 @@ weights nor translations are stored.
 import copy
 import time
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 from types import SimpleNamespace
 from typing import Any
@@ -24,16 +23,13 @@ from transformer.data.text import Tokenizing
 from transformer.decoding.protocol import Decodable
 from transformer.decoding.translate import translate
 from transformer.metrics import bleu, chrf
-from transformer_book.experiments.cells import Cells, chapter
-from transformer_book.experiments.experiment import Arm, Experiment, Make, Plan
+from transformer_book.experiments import Arm, Cells, Measures, Plan, chapter, experiment
 from transformer_book.experiments.real_sentences.bootstrap import (
     bleu_counts,
     bleu_of,
     paired_bootstrap,
 )
 from transformer_book.experiments.real_sentences.candidates import candidates, pick
-from transformer_book.experiments.real_sentences.results import RESULTS
-from transformer_book.experiments.runs import Measures
 
 CHAPTER, PATTERNS = 11, ("imports*", "recipe*", "rules*")
 OTHERS: dict[str, dict[str, Any]] = {  # what is other than on the page
@@ -71,19 +67,21 @@ class Bench:
     def build(self) -> nn.Module:
         return self.names.build(self.recipe, len(self.pieces))
 
-    def learn(self, make: Make, plan: Plan) -> Iterator[tuple[int, Measures]]:
+    def learn(self, model: nn.Module, plan: Plan) -> Measures:
         """Scores on dev in the sweep, on dev and test otherwise; a name is "greedy bleu", say."""
-        model, averaged, seconds = self._train(make, plan)
+        averaged, seconds = self._train(model, plan)
+        if not isinstance(model, Decodable):
+            raise ValueError(f"build must make what can decode, got a {type(model).__name__}")
         measures = self._scores("dev greedy", self._translate(model, "dev"), "dev") | averaged
         if not plan.sweep:
             greedy = self._translate(model, "test")
             measures |= self._scores("greedy", greedy, "test") | self._faults(greedy)
             measures |= self._beams(model, greedy)
-        yield self.recipe["steps"], measures | {"seconds": seconds}
+        return measures | {"seconds": seconds}
 
-    def _train(self, make: Make, plan: Plan) -> tuple[Decodable, Measures, float]:
-        """The model, BLEU on dev for each number of averaged checkpoints, and CPU seconds."""
-        model, counts = make(), AVERAGED.get(self.name, ())
+    def _train(self, model: Any, plan: Plan) -> tuple[Measures, float]:
+        """BLEU on dev for each number of averaged checkpoints, and CPU seconds."""
+        counts = AVERAGED.get(self.name, ())
         kept: list[dict[str, Tensor]] = []  # the weights at the last of twenty moments
 
         def after(step: int) -> None:
@@ -94,15 +92,13 @@ class Bench:
         start = time.process_time()
         self.names.train(model, self.examples, self.recipe | {"peak": plan.lr}, plan.seed, after)
         seconds = time.process_time() - start
-        if not isinstance(model, Decodable):
-            raise ValueError(f"build must make what can decode, got a {type(model).__name__}")
         scores = {}
         for n in counts:
             model.load_state_dict(mean_of(kept[-n:]))
             scores[n] = self._scores("", self._translate(model, "dev"), "dev")["bleu"]
         if scores:
             model.load_state_dict(mean_of(kept[-max(scores, key=lambda n: scores[n] or 0.0) :]))
-        return model, {f"averaged {n}": score for n, score in scores.items()}, seconds
+        return {f"averaged {n}": score for n, score in scores.items()}, seconds
 
     def _beams(self, model: Decodable, greedy: list[str]) -> Measures:
         """One search serves every length penalty; the best on dev is taken for the test."""
@@ -175,25 +171,22 @@ def arms_of(cells: Cells) -> dict[str, Arm]:
     small = getattr(names, "SMALL", {})
     if not small:
         raise ValueError(f"{cells.path.name} must leave SMALL in a cell recipe…, got none")
-    code = cells.code("transformer_book.experiments.real_sentences.experiment")
     recipes = {"Transformer": small} | {name: small | other for name, other in OTHERS.items()}
-    return {name: _arm(names, name, recipe, code) for name, recipe in recipes.items()}
+    return {name: _arm(names, name, recipe) for name, recipe in recipes.items()}
 
 
-def _arm(names: SimpleNamespace, name: str, recipe: dict[str, Any], code: str) -> Arm:
+def _arm(names: SimpleNamespace, name: str, recipe: dict[str, Any]) -> Arm:
     @cache
     def bench() -> Bench:  # made when a run is wanted: a list of what is stored needs no data
         return Bench(names, name, recipe)
 
     same = ["x"]
     return Arm(
-        make=lambda: bench().build(),
-        learn=lambda make, plan: bench().learn(make, plan),
+        lambda: bench().build(),
+        learn=lambda model, plan, n_steps: bench().learn(model, plan),
         rates=RATES.get(name, (recipe["peak"],)),
         steps=(recipe["steps"],),
-        seeds=SEEDS.get(name),
-        code=code,
-        chapter=CHAPTER,
+        seeds=SEEDS.get(name, ()),
         about={
             "recipe": recipe,
             "signatures": [f(hypotheses=same, references=same).signature for f in (bleu, chrf)],
@@ -201,13 +194,14 @@ def _arm(names: SimpleNamespace, name: str, recipe: dict[str, Any], code: str) -
     )
 
 
-REAL_SENTENCES = Experiment(
-    path=RESULTS,
-    question="What does a Transformer reach that has read each caption once, or six times?",
+@experiment(
+    "What does a Transformer reach that has read each caption once, or six times?",
     measure="dev greedy bleu",
-    arms=lambda: arms_of(chapter(CHAPTER, *PATTERNS)),
+    chapter=CHAPTER,
     tuning_seeds=(0,),
     widens=False,
     packages=("sacrebleu",),
     seconds=200.0,
 )
+def real_sentences() -> dict[str, Arm]:
+    return arms_of(chapter(CHAPTER, *PATTERNS))

@@ -1,16 +1,14 @@
-"""What chapter 11's models reach on Multi30k, a view of the stored experiment, for it."""
+"""What chapter 11's models reach on Multi30k, a table of the stored experiment, for it."""
 
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
-from typing import Any
 
+from transformer_book.experiments import STORED, Results
 from transformer_book.experiments.real_sentences.bootstrap import Difference
-from transformer_book.experiments.results import Results
-from transformer_book.experiments.runs import Made
-from transformer_book.experiments.runs import Run as StoredRun
+from transformer_book.experiments.results import Row, row_of
+from transformer_book.experiments.runs import Run
 
-RESULTS = Path(__file__).with_name("real_sentences.json")
+RESULTS = STORED / "real_sentences.json"
 
 
 @dataclass(frozen=True)
@@ -23,104 +21,91 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class Run:
-    """One seed: CPU seconds of training alone, and scores on the test, greedy and with beams.
+class Scored:
+    """One seed's scores on the test, greedy and with beams; on dev those that were chosen by.
 
-    ``alphas``: BLEU on the dev set with four beams for each length penalty, of which ``alpha`` is
-    the best. ``plain``: beams without a penalty, ``lead``: how far ``beam`` is ahead of ``greedy``
-    on the test, ``groups``: BLEU of groups of its sentences, and ``faults``: how many have one; of
-    the page's own recipe alone.
+    ``plain``, beams without a penalty, and ``lead`` are of the page's own recipe alone.
     """
 
-    seed: int
-    seconds: float
-    dev_greedy: Scores
-    greedy: Scores
-    alphas: dict[float, float]
-    alpha: float
-    beam: Scores
-    plain: Scores | None
-    lead: Difference | None
-    groups: dict[str, float]
-    faults: dict[str, float]
+    run: Run
 
-
-@dataclass(frozen=True)
-class Row:
-    """A recipe at the best of the rates ``tried``, each with its BLEU on the dev set.
-
-    ``averaged``: BLEU on the dev set of the mean of so many last checkpoints, where tried.
-    """
-
-    name: str
-    recipe: dict[str, int | float]
-    tried: dict[float, float]
-    averaged: dict[int, float]
-    n_parameters: int
-    runs: tuple[Run, ...]
-    signatures: tuple[str, str]
-    made: Made
+    @property
+    def seed(self) -> int:
+        return self.run.seed or 0
 
     @property
     def seconds(self) -> float:
-        """Of training, the mean over the runs."""
-        return sum(run.seconds for run in self.runs) / len(self.runs)
+        """The CPU's, of training alone."""
+        return self.run.seconds or 0.0
+
+    @property
+    def dev_greedy(self) -> Scores:
+        return self._scores("dev greedy")
+
+    @property
+    def greedy(self) -> Scores:
+        return self._scores("greedy")
+
+    @property
+    def plain(self) -> Scores:
+        return self._scores("plain")
+
+    @property
+    def beam(self) -> Scores:
+        return self._scores("beam")
+
+    @property
+    def alphas(self) -> dict[float, float]:
+        """BLEU on the dev set with four beams for each length penalty."""
+        return {float(alpha): score for alpha, score in self._named("alpha").items()}
+
+    @property
+    def alpha(self) -> float:
+        """The best of them."""
+        return self.run.measured("alpha")
+
+    @property
+    def lead(self) -> Difference:
+        """How far ``beam`` is ahead of ``greedy``."""
+        return Difference(*map(self.run.measured, ("lead", "lead low", "lead high")))
+
+    @property
+    def groups(self) -> dict[str, float]:
+        """BLEU of groups of the test's sentences."""
+        return self._named("bleu")
+
+    @property
+    def faults(self) -> dict[str, float]:
+        """How many sentences have one."""
+        return self._named("faults")
+
+    def _named(self, name: str) -> dict[str, float]:
+        """What is stored as this name and another, such as "alpha 0.6", by the other."""
+        names = (key for key in self.run.curve[self.run.n_steps] if key.startswith(f"{name} "))
+        return {key.removeprefix(f"{name} "): self.run.measured(key) for key in names}
+
+    def _scores(self, way: str) -> Scores:
+        return Scores(*(self.run.measured(f"{way} {name}") for name in ("bleu", "chrf", "ratio")))
+
+
+class Recipe(Row):
+    """A recipe at the best of the rates ``tried``, each with its BLEU on the dev set."""
+
+    @property
+    def recipe(self) -> dict[str, int | float]:
+        return self.facts["recipe"] | {"peak": self.lr}
+
+    @property
+    def runs(self) -> tuple[Scored, ...]:
+        return tuple(map(Scored, self.finals))
 
 
 @cache
-def all_measured() -> tuple[Row, ...]:
-    """Every row, the page's own first."""
-    results = Results(path=RESULTS, measure="dev greedy bleu")
-    arms = {name: facts for name, facts in results.stored().arms.items() if results.finals(name)}
-    return tuple(_row(results, name, facts) for name, facts in arms.items())
+def all_measured() -> tuple[Recipe, ...]:
+    """Every recipe, the page's own first."""
+    return Results(path=RESULTS, measure="dev greedy bleu").rows(Recipe)
 
 
-def measured(name: str) -> Row:
-    """The row of this name. Raises ValueError, which lists the names, for another."""
-    for row in all_measured():
-        if row.name == name:
-            return row
-    names = ", ".join(row.name for row in all_measured())
-    raise ValueError(f"name must be one of {names}, got {name!r}")
-
-
-def _row(results: Results, name: str, facts: dict[str, Any]) -> Row:
-    own, rate = results.finals(name), results.rate(name)
-    return Row(
-        name=name,
-        recipe=facts["recipe"] | {"peak": rate},
-        tried=results.tried(name) or {rate: results.values(name)[0]},
-        averaged={int(n): score for n, score in _named(own[0], "averaged").items()},
-        n_parameters=results.n_parameters(name),
-        runs=tuple(_run(run) for run in own),
-        signatures=tuple(facts["signatures"]),
-        made=own[0].made,
-    )
-
-
-def _run(run: StoredRun) -> Run:
-    lead = ("lead", "lead low", "lead high")
-    own = "lead" in run.curve[run.n_steps]
-    return Run(
-        seed=run.seed or 0,
-        seconds=run.seconds or 0.0,
-        dev_greedy=_scores(run, "dev greedy"),
-        greedy=_scores(run, "greedy"),
-        alphas={float(alpha): score for alpha, score in _named(run, "alpha").items()},
-        alpha=run.measured("alpha"),
-        beam=_scores(run, "beam"),
-        plain=_scores(run, "plain") if own else None,
-        lead=Difference(*map(run.measured, lead)) if own else None,
-        groups=_named(run, "bleu"),
-        faults=_named(run, "faults"),
-    )
-
-
-def _scores(run: StoredRun, way: str) -> Scores:
-    return Scores(*(run.measured(f"{way} {name}") for name in ("bleu", "chrf", "ratio")))
-
-
-def _named(run: StoredRun, name: str) -> dict[str, float]:
-    """What is stored as this name and another, such as "alpha 0.6", by the other."""
-    names = (key for key in run.curve[run.n_steps] if key.startswith(f"{name} "))
-    return {key.removeprefix(f"{name} "): run.measured(key) for key in names}
+def measured(name: str) -> Recipe:
+    """The recipe of this name. Raises ValueError, which lists the names, for another."""
+    return row_of(all_measured(), name)

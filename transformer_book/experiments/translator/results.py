@@ -1,43 +1,38 @@
-"""What the stages of the translator reached: a view of the stored experiment, for chapters."""
+"""What the stages of the translator reached: a table of the stored experiment, for chapters."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import cache
-from pathlib import Path
-from statistics import mean
-from typing import Any
 
-from transformer_book.experiments.results import Results
+from transformer_book.experiments import STORED, Results
+from transformer_book.experiments.results import Row, row_of
 from transformer_book.experiments.translator.learning import N_STEPS, Judged
 from transformer_book.tables import table
 
-RESULTS = Path(__file__).with_name("translators.json")
+RESULTS = STORED / "translators.json"
 HEADINGS = ("chapter", "right, %", "long, %", "BLEU", "who sees whom, %")
 MEASURES = ("exact", "exact_long", "bleu", "both_right")
 
 
-@dataclass(frozen=True)
-class Stored:
-    """A translator at its best learning rate: ``judged`` has an entry for each seed from 0.
+class Stored(Row):
+    """A translator at its best learning rate, which two other seeds chose on other sentences."""
 
-    ``tried`` holds each rate and the mean exact match that two other seeds reach with it on other
-    sentences. ``seconds`` are the CPU's on one thread, of training alone, the mean over the seeds.
-    """
+    @property
+    def chapter(self) -> int:
+        return self.facts["chapter"]
 
-    name: str
-    chapter: int
-    control: bool
-    lr: float
-    n_steps: int
-    tried: dict[float, float]
-    n_parameters: int
-    judged: tuple[Judged, ...]
-    seconds: float
+    @property
+    def control(self) -> bool:
+        return self.facts["control"]
+
+    @property
+    def judged(self) -> tuple[Judged, ...]:
+        """An entry for each seed from 0."""
+        columns = (self.values(field.name) for field in fields(Judged))
+        return tuple(Judged(*scores) for scores in zip(*columns, strict=True))
 
     def spread(self, measure: str) -> tuple[float, float]:
         """The lowest and the highest of a measure over the seeds."""
-        values = [getattr(judged, measure) for judged in self.judged]
-        return min(values), max(values)
+        return min(self.values(measure)), max(self.values(measure))
 
     def agrees(self, other: Judged, *, margin: float = 0.1) -> bool:
         """Whether the exact match of ``other`` is no further than ``margin`` outside the seeds'.
@@ -52,18 +47,12 @@ class Stored:
 def all_stored() -> tuple[Stored, ...]:
     """Every translator, chapter by chapter, each chapter's own before its controls."""
     results = Results(path=RESULTS, measure="exact", judged_by=("exact", "bleu"))
-    arms = {name: facts for name, facts in results.stored().arms.items() if results.finals(name)}
-    rows = [_row(results, name, facts) for name, facts in arms.items()]
-    return tuple(sorted(rows, key=lambda row: row.chapter))
+    return tuple(sorted(results.rows(Stored), key=lambda row: row.chapter))
 
 
 def stored(name: str) -> Stored:
     """The translator of this name. Raises ValueError, which lists the names, for another."""
-    for row in all_stored():
-        if row.name == name:
-            return row
-    names = ", ".join(row.name for row in all_stored())
-    raise ValueError(f"name must be one of {names}, got {name!r}")
+    return row_of(all_stored(), name)
 
 
 def results_so_far(chapter: int, *, controls: bool = False) -> None:
@@ -93,20 +82,3 @@ def _percent(row: Stored, measure: str) -> str:
     factor = 1 if measure == "bleu" else 100
     lowest, highest = (f"{factor * value:.0f}" for value in row.spread(measure))
     return lowest if lowest == highest else f"{lowest}–{highest}"
-
-
-def _row(results: Results, name: str, facts: Mapping[str, Any]) -> Stored:
-    runs = results.finals(name)
-    seconds = [run.seconds for run in runs if run.seconds is not None]
-    scores = [field.name for field in fields(Judged)]
-    return Stored(
-        name=name,
-        chapter=facts["chapter"],
-        control=facts["control"],
-        lr=results.rate(name),
-        n_steps=results.n_steps(name),
-        tried=results.tried(name),
-        n_parameters=results.n_parameters(name),
-        judged=tuple(Judged(**{score: run.measured(score) for score in scores}) for run in runs),
-        seconds=mean(seconds),
-    )
