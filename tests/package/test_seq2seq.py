@@ -18,7 +18,7 @@ KINDS += [(AttentionSeq2Seq, {"score": score}) for score in ("dot", "general")]
 EACH = pytest.mark.parametrize(
     ("kind", "options"), KINDS, ids=lambda x: x.__name__ if isinstance(x, type) else str(x)
 )
-MODELS = pytest.mark.parametrize("kind", [Seq2Seq, AttentionSeq2Seq])
+BOTH = [Seq2Seq, AttentionSeq2Seq]
 
 
 def make(kind, **options):
@@ -183,7 +183,7 @@ def test_no_two_parts_share_weights():
 IDS = torch.ones(1, 1, dtype=torch.long)
 
 
-@MODELS
+@pytest.mark.parametrize("kind", BOTH)
 @pytest.mark.parametrize(
     ("src", "tgt", "message"),
     [
@@ -214,22 +214,16 @@ def test_a_memory_that_does_not_fit_is_named(unchecked):
         make(AttentionSeq2Seq).decode(TGT, memory(B, 2 * H))
 
 
-@MODELS
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("kinds", "options", "message"),
     [
-        ({"cell": "gru"}, r"cell must be one of \('lstm', 'rnn'\), got 'gru'"),
-        ({"pad_id": 11}, "pad_id must be an id of both vocabularies, got 11"),
+        (BOTH, {"cell": "gru"}, r"cell must be one of \('lstm', 'rnn'\), got 'gru'"),
+        (BOTH, {"pad_id": 11}, "pad_id must be an id of both vocabularies, got 11"),
+        (BOTH[1:], {"hidden_size": 5}, "hidden_size must be even, half each way, got 5"),
+        (BOTH[1:], {"score": "x"}, r"score must be one of .*'dot', 'general'.*, got 'x'"),
     ],
 )
-def test_models_that_cannot_be_made_are_refused(kind, options, message, unchecked):
-    with pytest.raises(ValueError, match=message):
-        make(kind, **options)
-
-
-def test_attention_that_cannot_be_made_is_refused(unchecked):
-    for score in SCORES:
-        with pytest.raises(ValueError, match="hidden_size must be even, half each way, got 5"):
-            make(AttentionSeq2Seq, hidden_size=5, score=score)
-    with pytest.raises(ValueError, match=r"score must be one of .*'dot', 'general'.*, got 'x'"):
-        make(AttentionSeq2Seq, score="x")
+def test_models_that_cannot_be_made_are_refused(kinds, options, message, unchecked):
+    for kind in kinds:
+        with pytest.raises(ValueError, match=message):
+            make(kind, **options)

@@ -100,16 +100,6 @@ def test_the_beam_is_searched_as_asked(model, length_penalty, early):
     assert found == [TOKENIZERS[1].decode(tokens[0])]
 
 
-def test_the_length_penalty_changes_what_is_found(model):
-    with torch.no_grad():
-        model.output.weight[EOS_ID] *= 3  # so that some beams end early and others do not
-    short, long = (
-        translate(SENTENCES, model, *TOKENIZERS, max_len=9, beam_size=3, length_penalty=penalty)
-        for penalty in (-9.0, 9.0)
-    )
-    assert sum(map(len, short)) < sum(map(len, long))
-
-
 def test_there_is_one_way_to_decode_by_default():
     for function in (translate, beam_search):
         parameters = inspect.signature(function).parameters
@@ -131,10 +121,8 @@ def test_a_model_with_another_padding_is_refused():
     [
         ("the cat", {}, "sentences must be a list of sentences, got the str 'the cat'"),
         (["w1", "w1 " * 70], {}, r"sentences\[1\] must have no more than 70 tokens, got 71"),
-        (["w1"], {"max_len": 0}, "max_len must be positive, got 0"),
         (["w1"], {"max_len": 71}, "max_len must be at most 70, got 71"),
         (["w1"], {"batch_size": 0}, "batch_size must be positive, got 0"),
-        (["w1"], {"beam_size": 0}, "beam_size must be positive, got 0"),
         (["w1"], {"beam_size": 25}, "beam_size must be at most 24, the size of the target's voc"),
     ],
 )
