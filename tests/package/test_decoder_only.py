@@ -10,6 +10,7 @@ from transformer.data.batches import TextBatch
 from transformer.decoding import greedy_decode
 from transformer.decoding.protocol import Decodable, Selectable
 from transformer.family import DecoderOnly, FamilyConfig
+from transformer.layers import Dropout
 from transformer.multihead import MultiHeadAttention, record_attention
 from transformer.training import evaluate_loss, smoothed_cross_entropy
 from transformer.training.objective import count_labels
@@ -142,9 +143,10 @@ def test_refuses_tokens_and_lengths():
         assert longest.length == 6 + y
 
 
-def test_every_part_drops_out_and_all_attention_is_the_packages():
-    made = DecoderOnly(CONFIGS["gpt2"].replace(dropout=0.25))
-    rates = [m.p for m in made.modules() if type(m).__name__ == "Dropout"]
+@KINDS
+def test_every_part_drops_out_and_all_attention_is_the_packages(kind):
+    made = DecoderOnly(CONFIGS[kind].replace(dropout=0.25))
+    rates = [m.p for m in made.modules() if isinstance(m, Dropout)]
     assert rates == [0.25] * (1 + 2 * 2)  # the embedding, two sub-layers in two blocks
     assert sum(isinstance(m, MultiHeadAttention) for m in made.modules()) == 2
 

@@ -175,14 +175,11 @@ def test_leaves_the_model_as_it_was(search):
 
 def test_narrow_ids_and_wide_ids_give_the_same():
     m, src = model(), sources()
-    for search in (greedy_decode, lambda *a, **k: beam_search(*a, **k)[0], uncached):
-        tokens = search(m, src.int(), **IDS)
+    for use_cache in (True, False):
+        tokens = greedy_decode(m, src.int(), use_cache=use_cache, **IDS)
         assert tokens.dtype == torch.long
-        assert torch.equal(tokens, search(m, src, **IDS))
-
-
-def uncached(m, src, **options):
-    return greedy_decode(m, src, use_cache=False, **options)
+        assert torch.equal(tokens, greedy_decode(m, src, use_cache=use_cache, **IDS))
+    assert torch.equal(beam_search(m, src.int(), **IDS)[0], beam_search(m, src, **IDS)[0])
 
 
 def test_sampling_draws_from_the_softmax_of_the_logits_over_the_temperature():
@@ -377,7 +374,7 @@ class Chain(torch.nn.Module):
 
 @pytest.mark.usefixtures("unchecked")
 def test_nan_in_a_word_that_is_written_later_is_told_too():
-    logits = torch.zeros(6, 6).fill_diagonal_(0)
+    logits = torch.zeros(6, 6)
     for token, after in ((1, 3), (3, 4), (4, 5), (5, 2)):
         logits[token, after] = 5.0
     ends, src = {"bos_id": 1, "eos_id": 2, "max_len": 6}, torch.tensor([[3], [4]])
@@ -397,10 +394,8 @@ def test_a_model_without_padding_writes_all_ids_and_fills_up_with_ends():
     logits = torch.zeros(6, 6)
     for token, after in ((1, 0), (0, 4), (4, 2), (3, 2)):
         logits[token, after] = 9.0
-    ends, src = (
-        {"bos_id": torch.tensor([1, 3]), "eos_id": 2, "max_len": 6},
-        torch.tensor([[3], [4]]),
-    )
+    src = torch.tensor([[3], [4]])
+    ends = {"bos_id": torch.tensor([1, 3]), "eos_id": 2, "max_len": 6}
     for search in (greedy_decode, lambda *a, **k: beam_search(*a, length_penalty=0.0, **k)[0]):
         assert search(Chain(logits), src, **ends)[:, :3].tolist() == [[0, 4, 2], [2, 2, 2]]
     zero = {**ends, "bos_id": 0}

@@ -143,17 +143,9 @@ def test_generation_is_set_as_translate_decodes(pair):
 
 
 ODD = [
-    *(
-        "",
-        "Ein",
-        " zwei  Leerzeichen ",
-        "<eos>",
-        "vor <pad> nach",
-        "<eos>!",
-        "e\u0301",
-        "Über\tdas",
-    ),
-    *("日本 🎉", "das <unk> Gras", "<pad><eos>", "Gras .", "ΟΔΟΣ ΣΑΣ", "\u0130\u1e9e\u01c5"),
+    *("", "Ein", " zwei  Leerzeichen ", "<eos>", "vor <pad> nach", "<eos>!", "e\u0301"),
+    *("Über\tdas", "日本 🎉", "das <unk> Gras", "<pad><eos>", "Gras .", "ΟΔΟΣ ΣΑΣ"),
+    "\u0130\u1e9e\u01c5",
 ]
 
 

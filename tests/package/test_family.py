@@ -11,7 +11,6 @@ from transformer.family import DecoderOnly, EncoderOnly, FamilyConfig
 from transformer.family.masking import MaskedBatch, mask_words
 from transformer.layers import (
     FEED_FORWARDS,
-    NORMS,
     FeedForward,
     GatedFeedForward,
     LayerNorm,
@@ -207,20 +206,6 @@ def test_each_choice_changes_what_it_names_and_no_more(name):
     assert not torch.allclose(*logits)
     sizes = [p.numel() for p in DecoderOnly(base.replace(norm="post")).parameters()]
     assert sum(sizes) == before  # the last norm becomes the embeddings'
-
-
-@pytest.mark.parametrize("kind", ["layer", "rms"])
-def test_a_sandwich_has_a_norm_on_either_side(kind):
-    x, c = numbers(1, 4, D), FamilyConfig(23, **SIZES, norm_kind=kind, norm_eps=0.5, dropout=0.4)
-    block = shaken(DecoderOnly(c.replace(sandwich_norm=True))).eval().blocks[0]
-    one, two = block.residual_1, block.residual_2
-    norms = one.norm, one.norm_after, two.norm, two.norm_after
-    assert {(type(norm), norm.eps) for norm in norms} == {(NORMS[kind], 0.5)}
-    middle = x + one.norm_after(block.self_attention(*[one.norm(x)] * 3))
-    wanted = middle + two.norm_after(block.feed_forward(two.norm(middle)))
-    assert_close(block(x), wanted)
-    dropped = block.train()(x) - middle
-    assert (dropped != wanted - middle).any()
 
 
 def test_layers_with_a_window_have_their_own_base():
