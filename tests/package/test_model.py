@@ -19,7 +19,7 @@ from tools.chapters import ROOT
 from transformer.cache import Memory
 from transformer.config import TransformerConfig
 from transformer.embedding import Embedding
-from transformer.layers import Dropout, LayerNorm, RMSNorm
+from transformer.layers import Dropout
 from transformer.model import Decoder, Encoder, Transformer
 from transformer.multihead import record_attention
 
@@ -318,23 +318,6 @@ def test_each_choice_changes_what_it_names_and_no_more(name, norm):
     choice, saved = VARIANTS[name]
     extra = 2 * D if (name, norm) == ("norm_kind", "pre") else 0  # two last norms
     assert count(config(norm=norm)) - count(config(norm=norm, **{name: choice})) == saved + extra
-
-
-@NORMS
-def test_every_norm_is_of_the_kind_and_has_the_eps_of_the_config(norm):
-    for word, kind in {"layer": LayerNorm, "rms": RMSNorm}.items():
-        model = Transformer(config(norm=norm, norm_kind=word, norm_eps=0.25))
-        norms = [m for m in model.modules() if isinstance(m, LayerNorm | RMSNorm)]
-        assert {(type(m), m.eps) for m in norms} == {(kind, 0.25)}
-        assert len(norms) == 2 * 2 + 3 * 3 + (2 if norm == "pre" else 0)
-
-
-def test_every_rotation_has_the_base_of_the_config():
-    model = Transformer(config(position="rotary", rope_theta=50.0))
-    for stack in (model.encoder, model.decoder):
-        for layer in stack.layers:
-            cos = layer.self_attention.positions.cos
-            assert_close(cos[:, 2], (torch.arange(12) / 50**0.5).cos())
 
 
 def test_without_padding_every_token_is_text():

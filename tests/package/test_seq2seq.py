@@ -117,15 +117,6 @@ def test_a_memory_without_a_mask_is_all_words():
     assert_close(found, model(SRC[:1], TGT[:1]), rtol=0, atol=0)
 
 
-def test_the_code_has_one_size_and_the_memory_grows():
-    assert make(Seq2Seq).encode(SRC).vectors.shape == (B, 2 * H)
-    assert make(Seq2Seq).encode(SRC).mask is None
-    assert make(Seq2Seq, cell="rnn").encode(SRC[:, :2]).vectors.shape == (B, H)
-    vectors, mask = make(AttentionSeq2Seq).encode(SRC)
-    assert vectors.shape == (B, S, H)
-    assert mask.equal(SRC != 0)
-
-
 @EACH
 def test_another_id_may_be_padding(kind, options):
     model, other = make(kind, **options), make(kind, pad_id=10, **options)
