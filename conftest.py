@@ -30,7 +30,6 @@ GRAMMAR = "transformer.data.grammar"
 # What a machine may lack. Who skips for another reason adds it here, where it is seen.
 MAY_LACK = re.compile(
     "Multi30k|GPU|CUDA|Windows|checkout|Chromium|Node.js|Java|is not installed|is refused on"
-    "|no processes are forked|finds the pipe"
 )
 
 

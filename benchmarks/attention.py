@@ -1,7 +1,4 @@
-"""The fused kernel beside the readable reference: time and memory at 128, 512 and 2048 tokens.
-
-Run: python -m benchmarks.attention
-"""
+"""The fused kernel beside the readable reference: time and memory of one call."""
 
 import multiprocessing
 from collections.abc import Callable
@@ -10,54 +7,46 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from benchmarks import measure
-from transformer.attention import attention
+from benchmarks.timing import Cases
+from transformer.attention import attention as reference
 from transformer.fused import fused_attention
 
 BATCH, HEADS, D_K = 4, 8, 64
-ATTEND = {"fused": fused_attention, "reference": attention}
-ROUNDS = {"tokens_128": 20, "tokens_512": 10, "tokens_2048": 3}
+ATTEND = {"fused": fused_attention, "reference": reference}
 
 
-def inputs(tokens: int, device: str) -> list[Tensor]:
+def attention(setting: str, device: torch.device) -> tuple[Cases, dict]:
+    """The cases of such a setting as "512 tokens, forward", and each one's peak of memory."""
+    words, _, passes = setting.partition(" tokens, ")
+    tokens = int(words)
+    cases = {name: call(attend, passes, tokens, device) for name, attend in ATTEND.items()}
+    with multiprocessing.get_context("spawn").Pool(1, maxtasksperchild=1) as process:
+        peaks = {name: process.apply(peak, (name, passes, tokens, device)) for name in ATTEND}
+    return cases, {"peak_bytes": peaks}
+
+
+def call(attend: Callable, passes: str, tokens: int, device: torch.device) -> Callable[[], object]:
     generator = torch.Generator().manual_seed(0)
     shape = (BATCH, HEADS, tokens, D_K)
-    return [torch.randn(shape, generator=generator).to(device).requires_grad_() for _ in range(3)]
+    qkv = [torch.randn(shape, generator=generator).to(device).requires_grad_() for _ in range(3)]
 
-
-def passes(attend: Callable, qkv: list[Tensor]) -> dict[str, Callable[[], None]]:
-    """What is measured of an attention function."""
-
-    def forward() -> None:
+    def forward() -> Tensor:
         with torch.no_grad():
-            attend(*qkv)
+            return attend(*qkv)
 
-    def both() -> None:
-        torch.autograd.grad(attend(*qkv).sum(), qkv)
+    def forward_and_backward() -> tuple[Tensor, ...]:
+        return torch.autograd.grad(attend(*qkv).sum(), qkv)
 
-    return {"forward": forward, "forward and backward": both}
-
-
-def synchronised(run: Callable[[], None]) -> Callable[[], None]:
-    def wait() -> None:
-        run()
-        torch.cuda.synchronize()
-
-    return wait
+    return {"forward": forward, "forward and backward": forward_and_backward}[passes]
 
 
-def peak_bytes(attend: str, what: str, tokens: int, device: str) -> int:
-    """The most memory that it takes beyond what its process had before; in a process of its own."""
-    with multiprocessing.get_context("spawn").Pool(1) as process:
-        return process.apply(_peak_here, (attend, what, tokens, device))
-
-
-def _peak_here(attend: str, what: str, tokens: int, device: str) -> int:
+def peak(name: str, passes: str, tokens: int, device: torch.device) -> int:
+    """The most bytes that a call takes beyond its inputs; for a process that has made no other."""
     torch.set_num_threads(1)
-    for run in passes(ATTEND[attend], inputs(16, device)).values():
-        run()  # loads whatever is loaded at the first call
-    run = passes(ATTEND[attend], inputs(tokens, device))[what]
-    if device == "cuda":
+    for warm_up in ("forward", "forward and backward"):
+        call(ATTEND[name], warm_up, 16, device)()  # loads whatever is loaded at the first call
+    run = call(ATTEND[name], passes, tokens, device)
+    if device.type == "cuda":
         before = torch.cuda.memory_allocated()
         run()
         return torch.cuda.max_memory_allocated() - before
@@ -68,45 +57,5 @@ def _peak_here(attend: str, what: str, tokens: int, device: str) -> int:
 
 
 def _status(name: str) -> int:
-    """In bytes, of this process."""
+    """Bytes of this process, by the kernel's name for them."""
     return 1024 * int(Path("/proc/self/status").read_text().split(f"{name}:")[1].split()[0])
-
-
-def compare(tokens: int, rounds: int, device: str, options) -> dict:
-    qkv = inputs(tokens, device)
-    cases = {}
-    chosen = [attend for attend in ATTEND if not options.only or attend in options.only]
-    for attend in chosen:
-        for what, run in passes(ATTEND[attend], qkv).items():
-            cases[f"{attend}, {what}"] = synchronised(run) if device == "cuda" else run
-    peaks = {}
-    for name in cases:
-        attend, what = name.split(", ")
-        peaks[name] = peak_bytes(attend, what, tokens, device)
-    seconds = measure.interleave(cases, rounds, cpu_time=options.cpu_time)
-    result: dict[str, dict] = {}
-    for what in ("forward", "forward and backward"):
-        pair = {name: t for name, t in seconds.items() if name.endswith(f", {what}")}
-        result |= measure.summary(pair, of=f"{chosen[0]}, {what}")
-    measure.show(f"attention, {tokens} tokens, {BATCH} x {HEADS} heads of {D_K}", result)
-    for name, peak in peaks.items():
-        print(f"  {name:34}{peak / 1e6:10.1f} MB")
-    print(flush=True)
-    return {"cases": result, "peak_bytes": peaks}
-
-
-def main() -> None:
-    options = measure.start(measure.parser(__doc__, **ROUNDS))
-    if options is None:
-        return
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    results = {}
-    for name in options.settings:
-        tokens = int(name.removeprefix("tokens_"))
-        results[name] = compare(tokens, options.rounds or ROUNDS[name], device, options)
-    if not options.only:
-        measure.save("attention", options.threads[0], results)
-
-
-if __name__ == "__main__":
-    main()

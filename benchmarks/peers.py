@@ -1,12 +1,10 @@
 """Our model and its peers, of equal size, behind one interface.
 
-Each has ``logits(src, tgt)`` and ``greedy``, a dictionary of the ways in which it can decode; the
-benchmarks take the fastest. Weights are random. One table serves both embeddings and the output.
+Weights are random. One table serves both embeddings and the output.
 """
 
 import math
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Collection
 
 import torch
 import torch.nn.functional as F
@@ -18,15 +16,13 @@ from transformer.decoding import greedy_decode
 from transformer.model import Transformer
 from transformer.positional import sinusoidal_encoding
 
-Greedy = Callable[[Tensor, int], Tensor]
 RATE = 1e-4
 
 
 class Peer(nn.Module):
-    """A model with ``logits`` and ``greedy``; those that have a cache say how to do without."""
+    """A model with ``logits``, and in ``greedy`` the ways in which it can decode, by name."""
 
-    greedy: dict[str, Greedy]  # (src, number of new tokens) → (B, new tokens)
-    uncached: Greedy | None = None
+    greedy: dict[str, Callable[[Tensor, int], Tensor]]  # (src, number of tokens) → (B, tokens)
 
     def logits(self, src: Tensor, tgt: Tensor) -> Tensor:
         raise NotImplementedError
@@ -38,9 +34,6 @@ class Peer(nn.Module):
         return F.cross_entropy(
             logits.flatten(0, 1), labels, ignore_index=PAD_ID, label_smoothing=0.1
         )
-
-    def n_parameters(self) -> int:
-        return sum(p.numel() for p in self.parameters() if p.requires_grad)
 
 
 class Ours(Peer):
@@ -59,16 +52,13 @@ class Ours(Peer):
             )
         )
         nn.init.zeros_(self.model.output.weight[EOS_ID])  # a logit of 0: never the largest
-        self.greedy = {"cache": lambda src, n: self._greedy(src, n, use_cache=True)}
-        self.uncached = lambda src, n: self._greedy(src, n, use_cache=False)
+        self.greedy = {"cache": self._greedy}
 
     def logits(self, src, tgt):
         return self.model(src, tgt)
 
-    def _greedy(self, src, n, *, use_cache):
-        return greedy_decode(
-            self.model, src, bos_id=BOS_ID, eos_id=EOS_ID, max_len=n, use_cache=use_cache
-        )
+    def _greedy(self, src, n):
+        return greedy_decode(self.model, src, bos_id=BOS_ID, eos_id=EOS_ID, max_len=n)
 
 
 class TorchTransformer(Peer):
@@ -76,7 +66,7 @@ class TorchTransformer(Peer):
 
     positions: Tensor
 
-    def __init__(self, s: Setting, *, dropout_as_ours: bool, causal_hint: bool = True):
+    def __init__(self, s: Setting, *, dropout_as_ours: bool):
         super().__init__()
         self.embedding = nn.Embedding(s.vocab_size, s.d_model)
         nn.init.normal_(self.embedding.weight, std=s.d_model**-0.5)
@@ -91,7 +81,6 @@ class TorchTransformer(Peer):
                     layer.dropout = 0.0
                 if isinstance(layer, nn.TransformerEncoderLayer | nn.TransformerDecoderLayer):
                     layer.add_module("dropout", nn.Identity())  # inside the feed-forward network
-        self.causal_hint = causal_hint
         self.greedy = {"no cache": self._greedy}
 
     def logits(self, src, tgt):
@@ -113,7 +102,7 @@ class TorchTransformer(Peer):
             memory,
             tgt_mask=nn.Transformer.generate_square_subsequent_mask(T, device=tgt.device),
             memory_key_padding_mask=padding,
-            tgt_is_causal=self.causal_hint,
+            tgt_is_causal=True,
         )
 
     def _output(self, x):
@@ -137,32 +126,27 @@ class XTransformers(Peer):
         super().__init__()
         from x_transformers import AutoregressiveWrapper, Decoder, Encoder, TransformerWrapper
 
-        sizes: dict[str, Any] = {
+        sublayer = "sublayer_" if dropout_as_ours else ""
+        layers = {
             "dim": s.d_model,
             "depth": s.n_layers,
             "heads": s.n_heads,
+            "attn_dim_head": s.d_model // s.n_heads,
+            "ff_mult": s.d_ff / s.d_model,
             "attn_flash": True,
+            f"attn_{sublayer}dropout": s.dropout,
+            f"ff_{sublayer}dropout": s.dropout,
         }
-        sizes |= {"attn_dim_head": s.d_model // s.n_heads, "ff_mult": s.d_ff / s.d_model}
-        names = ("attn_dropout", "ff_dropout")
-        if dropout_as_ours:
-            names = ("attn_sublayer_dropout", "ff_sublayer_dropout")
-        sizes |= dict.fromkeys(names, s.dropout)
-        tokens: dict[str, Any] = {
-            "num_tokens": s.vocab_size,
-            "max_seq_len": 512,
-            "emb_dropout": s.dropout,
-        }
+        tokens = {"num_tokens": s.vocab_size, "max_seq_len": 512, "emb_dropout": s.dropout}
         self.encoder = TransformerWrapper(
-            **tokens, attn_layers=Encoder(**sizes), return_only_embed=True
+            **tokens, attn_layers=Encoder(**layers), return_only_embed=True
         )
         decoder = TransformerWrapper(
-            **tokens, attn_layers=Decoder(**sizes, cross_attend=True), tie_embedding=True
+            **tokens, attn_layers=Decoder(**layers, cross_attend=True), tie_embedding=True
         )
         decoder.token_emb = self.encoder.token_emb
         self.decoder = AutoregressiveWrapper(decoder, pad_value=PAD_ID)
-        self.greedy = {"cache": lambda src, n: self._greedy(src, n, cache_kv=True)}
-        self.uncached = lambda src, n: self._greedy(src, n, cache_kv=False)
+        self.greedy = {"cache": self._greedy}
 
     def logits(self, src, tgt):
         mask = src != PAD_ID
@@ -170,16 +154,12 @@ class XTransformers(Peer):
         return self.decoder.net(tgt, context=memory, context_mask=mask)
 
     @torch.inference_mode()
-    def _greedy(self, src, n, *, cache_kv):
+    def _greedy(self, src, n):
         mask = src != PAD_ID
         memory = self.encoder(src, mask=mask)
+        starts = src.new_full((len(src), 1), BOS_ID)
         return self.decoder.generate(
-            src.new_full((len(src), 1), BOS_ID),
-            n,
-            temperature=0.0,
-            context=memory,
-            context_mask=mask,
-            cache_kv=cache_kv,
+            starts, n, temperature=0.0, context=memory, context_mask=mask, cache_kv=True
         )
 
 
@@ -220,11 +200,7 @@ class HuggingFace(Peer):
             decoder_start_token_id=BOS_ID,
             eos_token_id=None,
         )
-        self.greedy = {
-            "generate": lambda src, n: self._generate(src, n, use_cache=True),
-            "loop": self._loop,
-        }
-        self.uncached = lambda src, n: self._generate(src, n, use_cache=False)
+        self.greedy = {"generate": self._generate, "loop": self._loop}
 
     def logits(self, src, tgt):
         mask = (src != PAD_ID).long()
@@ -233,14 +209,10 @@ class HuggingFace(Peer):
         ).logits
 
     @torch.inference_mode()
-    def _generate(self, src, n, *, use_cache):
+    def _generate(self, src, n):
         mask = (src != PAD_ID).long()
         return self.model.generate(
-            src,
-            attention_mask=mask,
-            generation_config=self.generation,
-            max_new_tokens=n,
-            use_cache=use_cache,
+            src, attention_mask=mask, generation_config=self.generation, max_new_tokens=n
         )[:, 1:]
 
     @torch.inference_mode()
@@ -264,23 +236,33 @@ class HuggingFace(Peer):
 
 
 def adam(model: nn.Module) -> torch.optim.Adam:
-    """What all are trained with."""
+    """The optimizer that all are trained with."""
     return torch.optim.Adam(model.parameters(), lr=RATE, betas=(0.9, 0.98), eps=1e-9, fused=True)
 
 
-def build(s: Setting, *, dropout_as_ours: bool = False, only: tuple[str, ...] = ()) -> dict:
-    """Name → model. ``dropout_as_ours`` leaves a peer dropout only where the paper has it."""
-    same = {"dropout_as_ours": dropout_as_ours}
-    makers = {
+def build(
+    s: Setting,
+    device: torch.device,
+    *,
+    dropout_as_ours: bool = False,
+    only: Collection[str] = (),
+) -> dict[str, Peer]:
+    """The models by name, or ``only`` some, but for those whose package is not installed.
+
+    ``dropout_as_ours`` leaves a peer dropout only where the paper has it.
+    """
+    makers: dict[str, Callable[[], Peer]] = {
         "ours": lambda: Ours(s),
-        "nn.Transformer": lambda: TorchTransformer(s, **same),
-        "x-transformers": lambda: XTransformers(s, **same),
+        "nn.Transformer": lambda: TorchTransformer(s, dropout_as_ours=dropout_as_ours),
+        "x-transformers": lambda: XTransformers(s, dropout_as_ours=dropout_as_ours),
         "HF Marian": lambda: HuggingFace(s, "Marian"),
         "HF BART": lambda: HuggingFace(s, "Bart"),
     }
     models = {}
-    for name, make in makers.items():
-        if not only or name in only:
-            torch.manual_seed(0)
-            models[name] = make()
+    for name in only or makers:
+        torch.manual_seed(0)
+        try:
+            models[name] = makers[name]().to(device)
+        except ImportError as error:
+            print(f"without {name}: {error}")
     return models

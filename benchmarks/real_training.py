@@ -2,7 +2,6 @@
 
 Multi30k, German to English, lower case, byte pairs of 4,000. All loops are given the same batches
 in the same order; a round is some steps of each. JoeyNMT takes part where it is installed.
-Run: MULTI30K=FOLDER python -m benchmarks.real_training
 """
 
 from collections.abc import Callable, Sequence
@@ -12,21 +11,46 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from benchmarks import measure, peers, settings
+from benchmarks import peers
+from benchmarks.settings import PAD_ID, SETTINGS, Setting
+from benchmarks.timing import Cases
 from transformer.data.batches import Batch, BucketedBatches
 from transformer.data.multi30k import DataMissing, multi30k
 from transformer.data.parallel import encode_pairs
 from transformer.data.text import BytePairEncoding
 from transformer.data.tokens import Example
-from transformer.model import Transformer
 from transformer.training import count_labels, fit
 
 STEPS = 5  # of a round
 SIZE, PIECES = 64, 4  # sentences of a step, and into how many batches they are cut
 
 
+def real_training(setting: str, device: torch.device) -> tuple[Cases, dict]:
+    """Each loop on batches of its own kind, but of the same number of sentences; and how many
+    tokens of the target each has in a round."""
+    s = replace(SETTINGS[setting], vocab_size=4000)
+    examples = sentences(s.vocab_size)
+    whole, cut = (BucketedBatches(examples, batch_size=SIZE // n) for n in (1, PIECES))
+    batches = [whole(i).to(device) for i in range(STEPS)]
+    pieces = [cut(i).to(device) for i in range(STEPS * PIECES)]
+    models = peers.build(s, device)
+    try:
+        models["JoeyNMT"] = JoeyNMT(s).to(device)
+    except ImportError as error:
+        print(f"without JoeyNMT: {error}")
+    cases: Cases = {
+        f"{name}, bare loop": bare_loop(model.train(), batches) for name, model in models.items()
+    }
+    cases["ours, fit"] = our_fit(s, device, batches)
+    in_pieces = f"ours, fit, {PIECES} lengths a step"
+    cases[in_pieces] = our_fit(s, device, pieces, accumulate=PIECES)
+    tokens = dict.fromkeys(cases, sum(count_labels(batch.labels) for batch in batches))
+    tokens[in_pieces] = sum(count_labels(batch.labels) for batch in pieces)
+    return cases, {"tokens": tokens}
+
+
 def sentences(vocab_size: int) -> list[Example]:
-    """Of the training set, as the model reads them; ends in a sentence where there is none."""
+    """The training set as the model reads it; ends in a sentence where there is none."""
     try:
         pairs = multi30k(download=False).train
     except DataMissing as missing:
@@ -50,16 +74,18 @@ def bare_loop(model: peers.Peer, batches: Sequence[Batch]) -> Callable[[], None]
 
 
 def our_fit(
-    model: Transformer, batches: Sequence[Batch], *, accumulate: int
+    s: Setting, device: torch.device, batches: Sequence[Batch], *, accumulate: int = 1
 ) -> Callable[[], object]:
     """As the command line trains, with clipping, seeds of each step and the history of losses."""
+    ours = peers.build(s, device, only=("ours",))["ours"]
+    assert isinstance(ours, peers.Ours)
     return lambda: fit(
-        model,
+        ours.model,
         batches.__getitem__,
         n_steps=len(batches) // accumulate,
         accumulate=accumulate,
         schedule=lambda step: peers.RATE,
-        device="cpu",
+        device=device,
         progress=False,
     )
 
@@ -70,7 +96,7 @@ class JoeyNMT(peers.Peer):
     ids: Tensor  # of our words, over there
     model: Any
 
-    def __init__(self, s: settings.Setting):
+    def __init__(self, s: Setting):
         super().__init__()
         from joeynmt.model import build_model
         from joeynmt.vocabulary import Vocabulary
@@ -93,7 +119,7 @@ class JoeyNMT(peers.Peer):
         self.ids[:4] = torch.tensor([1, 2, 3, 0])
 
     def loss(self, src: Tensor, tgt: Tensor) -> Tensor:
-        words, mask = src != settings.PAD_ID, tgt[:, 1:] != settings.PAD_ID
+        words, mask = src != PAD_ID, tgt[:, 1:] != PAD_ID
         src, tgt = self.ids[src], self.ids[tgt]
         total, *_ = self.model(
             return_type="loss",
@@ -108,47 +134,8 @@ class JoeyNMT(peers.Peer):
 
 
 class _Specials:
-    """What JoeyNMT's vocabulary asks of a configuration."""
+    """The special tokens, as JoeyNMT's vocabulary asks a configuration for them."""
 
     unk_token, pad_token, bos_token, eos_token, sep_token = "<unk>", "<pad>", "<bos>", "<eos>", None
     unk_id, pad_id, bos_id, eos_id = range(4)
     lang_tags: ClassVar[list[str]] = []
-
-
-def loops(s: settings.Setting, examples: list[Example], only: tuple[str, ...]) -> dict:
-    """Each on batches of its own kind, but of the same number of sentences."""
-    whole, cut = (BucketedBatches(examples, batch_size=SIZE // n) for n in (1, PIECES))
-    batches = [whole(i) for i in range(STEPS)]
-    pieces = [cut(i) for i in range(STEPS * PIECES)]
-    models = peers.build(s, only=tuple(name.partition(",")[0] for name in only))
-    try:
-        models["JoeyNMT"] = JoeyNMT(s)
-    except ImportError as error:
-        print(f"without JoeyNMT: {error}")
-    cases: dict[str, tuple[Callable[[], object], Sequence[Batch]]] = {
-        f"{name}, bare loop": (bare_loop(model.train(), batches), batches)
-        for name, model in models.items()
-    }
-    for n, given in ((1, batches), (PIECES, pieces)):
-        model: Transformer = peers.build(s, only=("ours",))["ours"].model
-        name = "ours, fit" if n == 1 else f"ours, fit, {n} lengths a step"
-        cases[name] = (our_fit(model, given, accumulate=n), given)
-    return {name: case for name, case in cases.items() if not only or name in only}
-
-
-def compare(s: settings.Setting, rounds: int, options) -> dict:
-    s = replace(s, vocab_size=4000)
-    cases = loops(s, sentences(s.vocab_size), tuple(options.only))
-    runs = {name: run for name, (run, _) in cases.items()}
-    title = f"training on Multi30k, {s.name}, {STEPS} steps of {SIZE} pairs"
-    result = measure.compared(title, runs, rounds, of="ours, bare loop", cpu_time=options.cpu_time)
-    tokens = {}
-    for name, (_, batches) in cases.items():
-        n = sum(count_labels(batch.labels) for batch in batches)
-        tokens[name] = round(n / result[name]["seconds"][1])
-        print(f"  {name:34}{tokens[name]:10,} target tokens a second")
-    return {"cases": result, "tokens_per_second": tokens}
-
-
-if __name__ == "__main__":
-    measure.each_setting("real_training", __doc__, compare, small=10)

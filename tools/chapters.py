@@ -18,13 +18,13 @@ from xml.etree import ElementTree
 
 import nbformat
 import yaml
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
+from tools import running
 from tools.evening import save_files
 from tools.ledger import ledger
 from tools.palette import save_palette
+from tools.running import code_cells
 from tools.set_up import is_evening, set_up_source
 from transformer.files import replace_file
 from transformer_book.experiments.imports import bare, python_of_cell
@@ -40,17 +40,11 @@ METADATA = {
     "language_info": {"name": "python", "pygments_lexer": "ipython3"},
 }
 # What a cell's metadata may say; what else stands there is an editor's.
-SAYS = {"tags", "mystnb", "cellView", "jupyter", "measured", "within", "differs_after"}
-# Whoever waits for a chapter decides how long; no clock does.
-PATIENCE: dict[str, Any] = {"timeout": None, "startup_timeout": 86_400, "iopub_timeout": 86_400}
+CELL_METADATA = {"tags", "mystnb", "cellView", "jupyter", "measured", "within", "differs_after"}
 # as the tests do: see conftest.py
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "TQDM_DISABLE": "1", "TOKENIZERS_PARALLELISM": "false"}
 FOLDED = {"hide-cell", "hide-input"}
 TITLE = re.compile(r"(?:%%.*\n)?# @title (\S.*)")  # perhaps behind the magic of the cell
-
-
-def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
-    return [cell for cell in notebook.cells if cell.cell_type == "code"]
 
 
 def stamp(notebook: NotebookNode) -> dict[str, str]:
@@ -88,7 +82,7 @@ def tidy(notebook: NotebookNode) -> None:
     for cell in notebook.cells:
         if cell.id == "set-up":
             cell.source = set_up_source(evening=is_evening(notebook))
-        for name in cell.metadata.keys() - SAYS:
+        for name in cell.metadata.keys() - CELL_METADATA:
             del cell.metadata[name]
         if cell.cell_type == "code":
             _label(cell)
@@ -130,35 +124,9 @@ class _Loop(asyncio.SelectorEventLoop):
         raise RuntimeError("no handlers here")  # as outside the main thread; nbclient expects it
 
 
-def join_streams(outputs: list[NotebookNode]) -> list[NotebookNode]:
-    """Outputs with what was printed in a row in one piece.
-
-    A kernel sends what is printed in pieces, as time has it. nbclient joins all of a cell's, which
-    would put what is printed after a claim in front of it.
-    """
-    joined: list[NotebookNode] = []
-    for output in outputs:
-        before = joined[-1] if joined else {}
-        if output.output_type == "stream" and output.name == before.get("name"):
-            before["text"] += output.text
-        else:
-            joined.append(output)
-    return joined
-
-
 async def execute(notebook: NotebookNode) -> None:
-    """Execute in a new kernel, in ``chapters/``, and stamp; raises where a cell raises."""
-    client = NotebookClient(
-        notebook,
-        **PATIENCE,
-        kernel_name="python3",
-        record_timing=False,
-        extra_arguments=["--IPKernelApp.log_level=ERROR"],
-        resources={"metadata": {"path": str(ROOT / "chapters")}},
-    )
-    await client.async_execute()
-    for cell in code_cells(notebook):
-        cell.outputs = join_streams(cell.outputs)
+    """Execute in a new kernel, in ``chapters/``, and stamp; raises Stopped where a cell raises."""
+    await running.execute(notebook, ROOT / "chapters")
     tidy(notebook)
     notebook.metadata.transformer_book = stamp(notebook)
 
@@ -172,12 +140,11 @@ async def execute_all(stale: dict[Path, NotebookNode], jobs: int) -> bool:
             start = time.perf_counter()
             try:
                 await execute(notebook)
-            # a RuntimeError: the kernel did not start, or died
-            except (CellExecutionError, RuntimeError) as error:
+            except running.Stopped as stopped:
                 task = asyncio.current_task()
                 if task is None or not task.cancelling():  # else Ctrl-C ended its kernel
-                    what = f"{path.name}: left as it was, for it stopped at an error\n{error}"
-                    print(what, file=sys.stderr, flush=True)
+                    what = f"{path.name}: left as it was, for it stopped at an error"
+                    print(what, stopped.__cause__, sep="\n", file=sys.stderr, flush=True)
                 return False
             save(notebook, path)
             seconds = time.perf_counter() - start

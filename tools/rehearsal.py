@@ -15,46 +15,25 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterable
 from pathlib import Path
-from typing import NamedTuple
 
 import nbformat
-from jupyter_client.kernelspec import KernelSpecManager
-from nbclient import NotebookClient
-from nbclient.exceptions import CellExecutionError, DeadKernelError
 
-from tools.chapters import PATIENCE, ROOT, code_cells
-from tools.needs import lacking
+from tools.chapters import ROOT
+from tools.running import check_each, chosen, code_cells, execute_or_say, printed
 from tools.set_up import is_evening, repository
 from transformer_book.claims import claims_of
 
 GIVEN = ("torch", "numpy", "matplotlib", "ipykernel")  # of what Colab has, all that chapters need
 OURS, COLABS = ROOT / "requirements.txt", ROOT / "tools" / "colab.txt"
 SOFT = Path("tests", "package", "soft_cuda", "load.py")
-
-
-class Change(NamedTuple):
-    """What a chapter does otherwise on a GPU of software: ``new`` where a cell has ``old``."""
-
-    chapter: str
-    cell: str
-    old: str
-    new: str
-    reason: str
-
-
+# What is changed for a GPU of software: the chapter, its cell, what is there, what comes instead.
+# Products of 8,192 rows take a GPU, and their times mean nothing here; it has no graphs.
 CHANGES = [
-    Change(
-        "13_where_the_time_goes", "gpu", "8192", "256",
-        "products of 8,192 rows take a GPU, and their times mean nothing here",
-    ),
-    Change(
-        "13_where_the_time_goes", "gpu", "(products_on_gpu, graph_on_gpu)", "(products_on_gpu,)",
-        "it has no graphs",
-    ),
-]  # fmt: skip
+    ("13_where_the_time_goes", "gpu", "8192", "256"),
+    ("13_where_the_time_goes", "gpu", "(products_on_gpu, graph_on_gpu)", "(products_on_gpu,)"),
+]
 FACTS = """\
 import sys
 from importlib.metadata import distributions
@@ -110,47 +89,24 @@ def execute(
 
     With ``soft`` PyTorch sees a GPU of software, which is that of ``book``.
     """
-    spec = folder.parent / "kernels" / "rehearsal" / "kernel.json"
+    kernels = folder.parent / "kernels"
+    spec = kernels / "rehearsal" / "kernel.json"
     spec.parent.mkdir(parents=True)
     if soft:
         output_of(python, book / SOFT)  # compiles it, or says why not
     launcher = [str(book / SOFT)] if soft else ["-m"]
     argv = [str(python), *launcher, "ipykernel_launcher", "-f", "{connection_file}"]
     spec.write_text(json.dumps({"argv": argv, "display_name": "", "language": "python"}))
-    started = []
-    client = NotebookClient(
-        notebook,
-        **PATIENCE,
-        kernel_name="rehearsal",
-        extra_arguments=["--IPKernelApp.log_level=ERROR"],
-        on_cell_start=lambda cell, cell_index: started.append(cell.id),
-    )
-    kernels = KernelSpecManager(kernel_dirs=[str(spec.parents[1])])
-    client.create_kernel_manager().kernel_spec_manager = kernels
-    try:
-        client.execute(cwd=str(folder), env=variables(python, book))
-    except CellExecutionError as error:
-        return [f"cell {started[-1]}: {error.ename}: {error.evalue}"]
-    except DeadKernelError as error:
-        return [f"cell {started[-1]}: {str(error).splitlines()[0]}"]
-    return []
-
-
-def changed_for_soft(chapter: Path) -> list[Change]:
-    return [change for change in CHANGES if change.chapter == chapter.stem]
+    env = variables(python, book)
+    return execute_or_say(notebook, folder, kernel="rehearsal", kernels=kernels, env=env)
 
 
 def adapt(notebook: nbformat.NotebookNode, chapter: Path) -> None:
     """Change ``notebook``, which was read from ``chapter``, as :data:`CHANGES` says."""
-    for change in changed_for_soft(chapter):
-        (cell,) = (cell for cell in code_cells(notebook) if cell.id == change.cell)
-        if change.old not in cell.source:
-            raise ValueError(f"cell {cell.id} of {chapter.name} must hold {change.old!r}")
-        cell.source = cell.source.replace(change.old, change.new)
-
-
-def printed(cell: nbformat.NotebookNode) -> list[str]:
-    return "".join(o.text for o in cell.outputs if o.output_type == "stream").splitlines()
+    for name, cell_id, old, new in CHANGES:
+        for cell in code_cells(notebook):
+            if (name, cell_id) == (chapter.stem, cell.id):
+                cell.source = cell.source.replace(old, new)
 
 
 def ticks(cell: nbformat.NotebookNode) -> list[str]:
@@ -208,32 +164,22 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--soft", action="store_true", help="on a GPU of software")
     parser.add_argument("--colab", action="store_true", help="with the versions that Colab has")
     options = parser.parse_args(arguments)
-    failed, given = False, pins(options.colab)
+    given = pins(options.colab)
     with tempfile.TemporaryDirectory(prefix="rehearsal-") as name:
         book, environment = Path(name).resolve() / "book", Path(name).resolve() / "environment"
         # pip clones in part, and of a shallow clone git then fetches without end
         output_of("git", "clone", "--quiet", "--reject-shallow", ROOT, book)
-        chapters = {path.name: path for path in sorted((book / "chapters").glob("*.ipynb"))}
-        names = [Path(chapter).name for chapter in options.chapters] or list(chapters)
-        if unknown := set(names) - set(chapters):
-            parser.error(f"no committed chapter is named {', '.join(sorted(unknown))}")
+        committed = sorted((book / "chapters").glob("*.ipynb"))
+        chapters = chosen(parser, options.chapters, committed)
         print("Rehearsing what is committed; the rest takes no part.", flush=True)
         make_environment(environment, given)
         if options.cuda and (torch := output_of(environment / "bin/python", "-c", CUDA).strip()):
             sys.exit(f"CUDA is not visible to PyTorch {torch}, which pip installs here.")
-        for chapter in (chapters[name] for name in names):
-            if reason := lacking(chapter):
-                print(f"{chapter.name}: skipped\n    {reason}", flush=True)
-                continue
-            start = time.perf_counter()
-            wrong = rehearse(chapter, environment, book, given=given, soft=options.soft)
-            seconds = time.perf_counter() - start
-            line = f"{chapter.name}: {'failed' if wrong else 'ok'}, {seconds:.0f} s"
-            changes = changed_for_soft(chapter) if options.soft else []
-            notes = [f"cell {change.cell} is changed: {change.reason}" for change in changes]
-            print(line, *notes, *wrong, sep="\n    ", flush=True)
-            failed |= bool(wrong)
-    return int(failed)
+
+        def wrong_in(chapter: Path) -> list[str]:
+            return rehearse(chapter, environment, book, given=given, soft=options.soft)
+
+        return check_each(chapters, wrong_in)
 
 
 if __name__ == "__main__":

@@ -7,21 +7,16 @@ and the chapter runs in a new kernel. Nothing is stored.
 
 import argparse
 import ast
-import asyncio
 import os
 import re
 import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import nbformat
-from nbclient.exceptions import CellExecutionError
 from nbformat import NotebookNode
 
-from tools.chapters import CHAPTERS, ENVIRONMENT, code_cells, execute
-from tools.needs import lacking
-from tools.rehearsal import printed
+from tools.chapters import CHAPTERS, ENVIRONMENT
+from tools.running import check_each, chosen, code_cells, execute_or_say, printed
 from transformer_book.claims import claims_of
 
 SIGNS = {"right": "✓", "wrong": "✗"}
@@ -50,49 +45,37 @@ def fill(notebook: NotebookNode, how: str) -> None:
 
 def filled(source: str, solution: str, how: str, name: str = "cell") -> str:
     """The cell ``source`` with what each of its checks is given, before the check is called."""
-    calls = dict(_checked(source))
-    if not calls:
-        raise ValueError(f"{name} must call a check with what the reader writes, got none")
-    solved = {check: given for given, check in _checked(solution)}
-    lines = source.splitlines()
-    for written, check in calls.items():
-        definition = _definitions(source).get(written)
-        if definition is None:  # an answer: a number or a word
-            answer = f"{check}.right" if how == "right" else f"next(iter({check}.mistakes), -7)"
-            text = f"{written} = {answer}"
-        elif how == "wrong":
-            mistake = f"next(iter({check}.mistakes.values()), lambda *given: given[0])"
-            text = f"def {written}(*given):\n    return {mistake}(*given)"
-        elif solved.get(check) in _definitions(solution):
-            text = _renamed(solution, solved[check], written)
-        else:
-            raise ValueError(f"{name} must have a solution that calls {check} with a function")
-        (at,) = (i for i, line in enumerate(lines) if line.startswith(f"{check}({written})"))
-        lines[at:at] = [*text.splitlines(), ""]
-    return "\n".join(lines)
-
-
-def _checked(source: str) -> Iterator[tuple[str, str]]:
-    """What is given to checks at the end of a cell, a name, and the name of the check."""
+    solved = {check: given for given, check in map(_checked, ast.parse(solution).body)}
+    own, body = {node.name for node in _definitions(source)}, list[ast.stmt]()
     for statement in ast.parse(source).body:
-        match statement:
-            case ast.Expr(ast.Call(ast.Name(check), [ast.Name(given)])) if "check" in check:
-                yield given, check
+        written, check = _checked(statement)
+        if check and written not in own:  # an answer: a number or a word
+            answer = f"{check}.right" if how == "right" else f"next(iter({check}.mistakes), -7)"
+        elif check and how == "wrong":
+            answer = f"next(iter({check}.mistakes.values()), lambda *given: given[0])"
+        elif check:
+            body += _definitions(solution)
+            answer = solved.get(check, "")
+            if answer not in {node.name for node in _definitions(solution)}:
+                raise ValueError(f"{name} must have a solution that calls {check} with a function")
+        if check:
+            body += ast.parse(f"{written} = {answer}").body
+        body.append(statement)
+    if not any(check for _, check in map(_checked, body)):
+        raise ValueError(f"{name} must call a check with what the reader writes, got none")
+    return ast.unparse(ast.Module(body, []))
 
 
-def _definitions(source: str) -> dict[str, Definition]:
-    found = (node for node in ast.parse(source).body if isinstance(node, Definition))
-    return {node.name: node for node in found}
+def _checked(statement: ast.stmt) -> tuple[str, str]:
+    """What a statement gives to a check, a name, and the name of the check; else two times ""."""
+    match statement:
+        case ast.Expr(ast.Call(ast.Name(check), [ast.Name(given)])) if "check" in check:
+            return given, check
+    return "", ""
 
 
-def _renamed(solution: str, old: str, new: str) -> str:
-    """The definition of ``old`` under the name ``new``, behind the helpers that its cell has."""
-    definitions = _definitions(solution)
-    names = {node.id for node in ast.walk(definitions[old]) if isinstance(node, ast.Name)}
-    helpers = [node for name, node in definitions.items() if name in names - {old}]
-    texts = [ast.get_source_segment(solution, node) or "" for node in helpers]
-    own = ast.get_source_segment(solution, definitions[old]) or ""
-    return "\n\n\n".join([*texts, re.sub(rf"\b{old}\b", new, own)])
+def _definitions(source: str) -> list[Definition]:
+    return [node for node in ast.parse(source).body if isinstance(node, Definition)]
 
 
 def complaints(committed: NotebookNode, ran: NotebookNode, how: str) -> list[str]:
@@ -121,15 +104,8 @@ def run(chapter: Path, how: str) -> list[str]:
     """All that goes wrong in a chapter whose turns and exercises are all ``how``."""
     committed, notebook = (nbformat.read(chapter, as_version=4) for _ in range(2))
     fill(notebook, how)
-    for cell in code_cells(notebook):
-        cell.outputs, cell.execution_count = [], None
-    try:
-        asyncio.run(execute(notebook))
-    # a RuntimeError: the kernel did not start, or died
-    except (CellExecutionError, RuntimeError) as error:
-        began = [cell.id for cell in code_cells(notebook) if cell.execution_count or cell.outputs]
-        why = str(error).strip().splitlines()[-1]
-        return [f"cell {began[-1] if began else 'set-up'} stopped: {why}"]
+    if stopped := execute_or_say(notebook, chapter.parent):
+        return stopped
     return complaints(committed, notebook, how)
 
 
@@ -138,22 +114,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("how", choices=SIGNS, help="what the reader has written")
     parser.add_argument("chapters", nargs="*", help="such as chapters/03_….ipynb; all if none")
     options = parser.parse_args(arguments)
-    known = {path.name: path for path in CHAPTERS}
-    names = [Path(chapter).name for chapter in options.chapters] or list(known)
-    if unknown := set(names) - set(known):
-        parser.error(f"no chapter is named {', '.join(sorted(unknown))}")
+    chapters = chosen(parser, options.chapters, CHAPTERS)
     os.environ |= ENVIRONMENT
-    failed = False
-    for chapter in (known[name] for name in names):
-        if reason := lacking(chapter):
-            print(f"{chapter.name}: skipped\n    {reason}", flush=True)
-            continue
-        start = time.perf_counter()
-        wrong = run(chapter, options.how)
-        line = f"{chapter.name}: {'failed' if wrong else 'ok'}, {time.perf_counter() - start:.0f} s"
-        print(line, *wrong, sep="\n    ", flush=True)
-        failed |= bool(wrong)
-    return int(failed)
+    return check_each(chapters, lambda chapter: run(chapter, options.how))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,5 @@
-"""Tensors by name in a safetensors file, which is held against a model before it changes one."""
+"""Tensors by name: those of a model, those in a safetensors file, and whether they fit."""
 
-import hashlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,9 +9,6 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor, nn
 
 from transformer.checks import shape_text
-from transformer.runtime import uninterrupted
-
-_FLOATS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
 def named_tensors(model: nn.Module) -> dict[str, Tensor]:
@@ -43,31 +39,15 @@ def open_tensors(file: Path) -> dict[str, Tensor]:
 
 
 def open_with_metadata(file: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The same, and the strings that stand in the file's header."""
+    """What ``open_tensors`` returns, and the strings that stand in the file's header."""
     with open(file, "rb"):  # a missing permission is named here: safetensors misses the file
         pass
     try:
-        # PyTorch would make another error of Ctrl-C
-        with uninterrupted(), safe_open(file, "pt") as opened:
+        with safe_open(file, "pt") as opened:
             tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
             return tensors, opened.metadata() or {}
     except SafetensorError as error:
         raise ValueError(f"{file} is damaged: {error}") from error
-
-
-def digest_of(tensors: Mapping[str, Tensor]) -> str:
-    """The SHA-256 of their names, types, shapes and numbers."""
-    digest = hashlib.sha256()
-    for name, tensor in sorted(tensors.items()):
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.cpu().contiguous().flatten().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
-
-
-def check_digest(tensors: Mapping[str, Tensor], digest: str, file: Path) -> None:
-    """Raises ValueError unless the tensors in ``file`` are those that were saved."""
-    if digest_of(tensors) != digest:
-        raise ValueError(f"{file} is damaged: what it holds is not what was saved")
 
 
 def check_like(
@@ -76,29 +56,10 @@ def check_like(
     source: str | Path,
     fault: str = "is of another model",
 ) -> None:
-    """Raises ValueError unless what ``source`` holds is like the tensors of a model, and finite."""
-    shapes = [{n: shape_text(t.shape) for n, t in ts.items()} for ts in (stored, like)]
-    types = [{n: f"{t.dtype}"[6:] for n, t in ts.items()} for ts in (stored, like)]  # no "torch."
-    for got, wanted in (shapes, types):
-        if got != wanted:
-            raise ValueError(f"{source} {fault}: {difference(got, wanted)}")
-    check_all_finite(stored, source)
-
-
-def check_all_finite(tensors: Mapping[str, Tensor], source: str | Path) -> None:
-    """Raises ValueError, which names the tensor, where a floating-point number is not finite."""
-    for name, tensor in tensors.items():
-        if tensor.is_floating_point():
-            check_finite(tensor, name, source)
-
-
-def check_finite(tensor: Any, name: str, source: str | Path) -> None:
-    """Raises ValueError unless a tensor of ``source`` holds floating-point numbers, all finite."""
-    got = tensor.dtype if isinstance(tensor, Tensor) else type(tensor)
-    if got not in _FLOATS:
-        raise ValueError(f"{source} must hold floating-point numbers, got {got} in {name}")
-    if not tensor.isfinite().all():
-        raise ValueError(f"{source} must hold finite numbers, got others in {name}")
+    """Raises ValueError unless what ``source`` holds has the names and shapes of a model's."""
+    got, wanted = ({n: shape_text(x.shape) for n, x in ts.items()} for ts in (stored, like))
+    if got != wanted:
+        raise ValueError(f"{source} {fault}: {difference(got, wanted)}")
 
 
 def difference(got: Mapping[str, Any], wanted: Mapping[str, Any]) -> str:

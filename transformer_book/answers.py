@@ -77,9 +77,9 @@ def disagreement(got: Any, expected: Any, tolerance: float) -> str:
     if got is None:
         return "nothing came back: does the last line say return?"
     if isinstance(expected, Tensor) and expected.dim():
-        return _of_tensors(got, expected, tolerance)
-    if isinstance(expected, tuple | list) and not _is_of_words(expected):
-        return _of_several(got, expected, tolerance)
+        return _why_tensors_differ(got, expected, tolerance)
+    if isinstance(expected, tuple | list) and not _are_words(expected):
+        return _why_several_differ(got, expected, tolerance)
     got, expected = as_plain(got), as_plain(expected)
     if isinstance(expected, float):
         if not is_number(got):
@@ -123,11 +123,11 @@ def _with_gradients(value: Any) -> Any:
     return copied
 
 
-def _is_of_words(values: tuple | list) -> bool:
+def _are_words(values: tuple | list) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
-def _of_several(got: Any, expected: tuple | list, tolerance: float) -> str:
+def _why_several_differ(got: Any, expected: tuple | list, tolerance: float) -> str:
     if isinstance(got, Tensor | np.ndarray) and got.ndim:
         got = list(got)  # the rows of a tensor are several things, too
     if not isinstance(got, tuple | list) or len(got) != len(expected):
@@ -136,7 +136,7 @@ def _of_several(got: Any, expected: tuple | list, tolerance: float) -> str:
     return next((why for why in parts if why), "")
 
 
-def _of_tensors(got: Any, expected: Tensor, tolerance: float) -> str:
+def _why_tensors_differ(got: Any, expected: Tensor, tolerance: float) -> str:
     numbers = as_tensor(got)
     if numbers is None:
         return f"a tensor is expected, not {type(got).__name__}"

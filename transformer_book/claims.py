@@ -1,7 +1,6 @@
 """Claims that are executed where they are made, and what "equal" means in them."""
 
 import re
-import unicodedata
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -37,7 +36,8 @@ class Claim:
     steps: int | None = None
 
     def __post_init__(self):
-        if not isinstance(self.text, str) or not self.text.strip() or self._is_long():
+        is_text = isinstance(self.text, str) and self.text.strip()
+        if not is_text or len(self.text.splitlines()) > 1:
             raise ValueError(f"text must be one line that states the claim, got {self.text!r}")
         if self.kind not in KINDS:
             raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {self.kind!r}")
@@ -46,9 +46,6 @@ class Claim:
                 raise ValueError(f"{name} must be a positive number of {name}, got {number!r}")
             if self.kind != "experiment":
                 raise ValueError(f"kind must be experiment where {name} are given, got {self.kind}")
-
-    def _is_long(self) -> bool:
-        return len(self.text.splitlines()) > 1
 
     @property
     def budget(self) -> dict[str, int]:
@@ -63,7 +60,8 @@ class Claim:
 
     @property
     def anchor(self) -> str:
-        return anchor_of(self.text)
+        """Its address in the book's pages, of letters and digits: "One, √2" is claim-one-2."""
+        return "-".join(["claim", *re.findall("[a-z0-9]+", self.text.lower())])
 
     def __repr__(self) -> str:
         return f"✓ {self.text}"
@@ -109,23 +107,6 @@ def claim(
 def claims_of(outputs: Iterable[Mapping[str, Any]]) -> list[Claim]:
     """The claims among the outputs of a cell, in their order; the one reader of what is shown."""
     return [Claim(**output["data"][MIME]) for output in outputs if MIME in output.get("data", {})]
-
-
-def anchor_of(text: str) -> str:
-    """Where the book's pages link to find the claim ``text``: "One, two" is claim-one-two.
-
-    Words of every script count. What is no word is left out: marks and signs, raised and lowered
-    characters as in 64², and Greek letters that stand alone, as symbols do.
-    """
-    text = unicodedata.normalize("NFC", text).lower()
-    words = "".join(c if _is_in_words(c) else " " for c in text).split()
-    return "-".join(["claim", *(word for word in words if not re.fullmatch("[α-ω]", word))])
-
-
-def _is_in_words(character: str) -> bool:
-    """Whether it is a letter, with the marks that belong to it, or a digit, and on the line."""
-    raised_or_lowered = unicodedata.decomposition(character).startswith(("<super>", "<sub>"))
-    return unicodedata.category(character)[0] in "LMN" and not raised_or_lowered
 
 
 def close(a: Tensor, b: Tensor, *, tolerance: float = 1e-5) -> bool:

@@ -19,10 +19,10 @@ NEW = re.compile(r"  # new\b.*")  # which marks what has changed since the last 
 
 @dataclass
 class Statement:
-    """One of a cell's own: what it is called by, and which names of the file it needs."""
+    """A statement of a cell: the names that it gives, and those of the file that it needs."""
 
     text: str
-    names: tuple[str, ...]  # of what it defines or imports; none: it is always wanted
+    names: tuple[str, ...]  # what it defines or imports; a statement without is always wanted
     needs: set[str]
     is_long: bool
     blank: int  # lines above it

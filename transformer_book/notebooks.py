@@ -60,6 +60,6 @@ def run(sources: Iterable[tuple[str, str]], names: dict[str, Any] | None = None)
 def run_cells(
     path: Path, ids: Iterable[str], names: dict[str, Any] | None = None
 ) -> dict[str, Any]:
-    """The same for cells of the notebook ``path``, in the order of ``ids``."""
+    """Runs cells of the notebook ``path``, in the order of ``ids``, as :func:`run` does."""
     cells = cells_of(path)
     return run(((f"{path.name}, {name}", cells[name].source) for name in ids), names)

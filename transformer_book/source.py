@@ -1,7 +1,6 @@
 """The packages' source, shown in a chapter instead of pasted into it."""
 
 import inspect
-import sys
 import textwrap
 from collections.abc import Callable
 
@@ -16,18 +15,9 @@ def show(*things: Callable | type) -> None:
     Raises ValueError for anything else: what a chapter shows should be what it runs.
     """
     for thing in things:
-        if not _is_the_packages(thing):
+        module = getattr(thing, "__module__", None) or ""
+        if module.split(".")[0] not in OURS:
             raise ValueError(f"thing must be a function or class of the package, got {thing!r}")
         source = textwrap.dedent(inspect.getsource(inspect.unwrap(thing)))
-        path = thing.__module__.replace(".", "/")
+        path = module.replace(".", "/")
         display(Markdown(f"```python\n# {path}.py\n{source}```"))
-
-
-def _is_the_packages(thing: object) -> bool:
-    home = sys.modules.get(getattr(thing, "__module__", None) or "")
-    if home is None or home.__name__.split(".")[0] not in OURS:
-        return False
-    named: object = home  # and from there, by a name at a time
-    for name in getattr(thing, "__qualname__", "").split("."):
-        named = getattr(named, name, None)
-    return named is thing

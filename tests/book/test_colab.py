@@ -1,29 +1,19 @@
-"""Cells of which a part runs on Colab alone: run here, with a stub of Colab and random weights."""
+"""The cell that runs on Colab alone: run here, with a stub of Colab and random weights."""
 
-import ast
 import sys
 from types import ModuleType
 
-import nbformat
-import pytest
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import GPT2Config, GPT2LMHeadModel, GPT2TokenizerFast
 
-from tools.chapters import CHAPTERS, code_cells
+from tools.chapters import CHAPTERS
 from transformer.family import DecoderOnly, FamilyConfig
-from transformer.runtime import default_device
 from transformer_book.experiments.cells import chapter
-from transformer_book.experiments.imports import python_of_cell
+from transformer_book.notebooks import cells_of, chapter_path
 
-NAME = "google.colab"
+COLAB = "google.colab"
 END = "<|endoftext|>"
-CELLS = [
-    (path, cell)
-    for path in CHAPTERS
-    for cell in code_cells(nbformat.read(path, as_version=4))
-    if NAME in cell.source
-]
 
 
 def small_tokenizer() -> GPT2TokenizerFast:
@@ -46,36 +36,21 @@ def small_gpt2() -> GPT2LMHeadModel:
     return GPT2LMHeadModel(GPT2Config(**sizes, bos_token_id=end, eos_token_id=end)).eval()
 
 
-PUBLISHED = {"gpt2": {GPT2LMHeadModel: small_gpt2, GPT2TokenizerFast: small_tokenizer}}
-
-
-@pytest.fixture
-def _colab(monkeypatch):
-    monkeypatch.setitem(sys.modules, NAME, ModuleType(NAME))
-    for kind in (GPT2LMHeadModel, GPT2TokenizerFast):
-        made = classmethod(lambda cls, name: PUBLISHED[name][cls]())
-        monkeypatch.setattr(kind, "from_pretrained", made)
-
-
-def imports_of(path):
-    """All that the chapter imports, and its device."""
-    names = {"device": default_device()}
-    for cell in code_cells(nbformat.read(path, as_version=4)):
-        for node in ast.parse(python_of_cell(cell.source)).body:
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                exec(compile(ast.unparse(node), cell.id, "exec"), names)
-    return names
-
-
-@pytest.mark.parametrize(("path", "cell"), CELLS, ids=[cell.id for _, cell in CELLS])
-@pytest.mark.usefixtures("_colab")
-def test_a_cell_runs_on_colab_to_its_end(path, cell, capsys):
-    names = imports_of(path)
+def test_gpt2_writes_on_colab(monkeypatch, capsys):
+    monkeypatch.setitem(sys.modules, COLAB, ModuleType(COLAB))
+    for kind, made in ((GPT2LMHeadModel, small_gpt2), (GPT2TokenizerFast, small_tokenizer)):
+        monkeypatch.setattr(kind, "from_pretrained", lambda name, made=made: made())
+    cell = cells_of(chapter_path(14))["real-gpt2"]
+    names = vars(chapter(14, "imports*").names())
     capsys.readouterr()
     torch.manual_seed(1)
-    exec(compile(cell.source, cell.id, "exec"), names)
-    here = [o.text for o in cell.outputs if o.output_type == "stream"]
-    assert capsys.readouterr().out not in ("", *here)  # it has done what it does on Colab
+    exec(cell.source, names)
+    assert capsys.readouterr().out not in ("", cell.printed)  # it has done what it does on Colab
+
+
+def test_no_other_cell_runs_on_colab_alone():
+    found = [name for path in CHAPTERS for name, c in cells_of(path).items() if COLAB in c.source]
+    assert found == ["real-gpt2"]
 
 
 def test_the_pages_ten_lines_bring_gpt2_into_our_class():
@@ -90,7 +65,3 @@ def test_the_pages_ten_lines_bring_gpt2_into_our_class():
     ids = torch.randint(c.vocab_size, (2, 9))
     with torch.no_grad():
         assert torch.allclose(ours(ids), theirs(ids).logits, atol=1e-3)
-
-
-def test_the_cells_are_found():
-    assert [cell.id for _, cell in CELLS] == ["real-gpt2"]

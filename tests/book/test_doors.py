@@ -1,13 +1,17 @@
 """Three houses: the library, what chapters and experiments use, the site; imports go one way."""
 
 import ast
+import re
 import subprocess
 import sys
 import tomllib
 
+import jaxtyping
 import pytest
+import torch
 
 from tools.chapters import ROOT
+from transformer.masks import padding_mask
 
 HOUSES = ("transformer", "transformer_book", "website")  # each may know those before it
 TOOLS = "tools"  # which run the chapters, and which none of the houses knows
@@ -67,3 +71,23 @@ def test_the_library_is_imported_without_what_chapters_need():
         [sys.executable, "-c", BLOCKED], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_the_reference_lists_every_module_that_a_reader_may_import_once():
+    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "appendix").glob("api*.md")]
+    listed = re.findall(r"^\.\. automodule:: (\S+)$", "\n".join(pages), flags=re.M)
+    assert len(set(listed)) == len(listed)
+    paths = (path.relative_to(ROOT) for path in (ROOT / "transformer").rglob("*.py"))
+    names = [path.with_suffix("").parts for path in paths]
+    rooms = {".".join(name) for name in names if not name[-1].startswith("_")}
+    house = ("checks", "files", "tensors", "memory", "commands")
+    house = tuple(f"transformer.{name}" for name in house)
+    words = ("transformer.data.grammar.function_words", "transformer.data.grammar.lexicon")
+    assert {name for name in rooms if not name.startswith((*house, *words))} == {
+        name for name in listed if not name.startswith("transformer_book")
+    }
+
+
+def test_shapes_are_checked_while_the_tests_run():
+    with pytest.raises(jaxtyping.TypeCheckError):
+        padding_mask(torch.zeros(3, dtype=torch.int64))

@@ -14,7 +14,7 @@ from transformer_book.drawings.colours import FAINT, INK, NAMED, PAPER, QUIET, a
 from transformer_book.drawings.matrix import rounded, shown
 from transformer_book.drawings.model_map import PARTS
 from transformer_book.drawings.plot import svg_of
-from transformer_book.drawings.svg import line_of_text, number
+from transformer_book.drawings.svg import number
 
 ALT = "A drawing for the tests, with an alternative text that is long enough."
 SVG = "{http://www.w3.org/2000/svg}"
@@ -69,32 +69,6 @@ def test_every_drawing_is_svg_that_github_keeps():
         assert tags <= {"svg", "style", "rect", "text", "tspan", "path", "circle"}
 
 
-def test_numbers_stand_in_the_cells_and_the_followed_row_is_bold():
-    d = Drawing(100, ALT)
-    d.cells(60, 40, torch.tensor([[1.0, -2.0], [0.4, -0.04]]), "key", digits=1, follow=0)
-    assert texts(d) == ["1.0", "−2.0", "0.4", "0.0"]
-    ring = next(r for r in parsed(d).iter(f"{SVG}rect") if r.get("stroke") == INK)
-    assert [ring.get(name) for name in ("x", "y", "width", "height")] == ["59", "39", "42", "20"]
-    bold = [t for t in parsed(d).iter(f"{SVG}text") if t.get("font-weight") == "700"]
-    assert ["".join(t.itertext()) for t in bold] == ["1.0", "−2.0"]
-
-
-def test_the_larger_a_number_the_fuller_its_cell():
-    d = Drawing(100, ALT)
-    d.cells(0, 0, [[0, 1, 2, 4]], "value")
-    opacities = [float(r.get("fill-opacity")) for r in parsed(d).iter(f"{SVG}rect") if r.get("rx")]
-    assert opacities == sorted(opacities)
-    assert opacities[0] == 0.1
-    assert opacities[-1] == 0.5
-
-
-def test_a_masked_cell_is_struck_out_and_shows_no_number():
-    d = Drawing(100, ALT)
-    d.cells(0, 0, [[7, 8]], "query", mask=torch.tensor([[True, False]]))
-    assert texts(d) == ["7"]
-    assert FAINT in {r.get("fill") for r in parsed(d).iter(f"{SVG}rect")}
-
-
 @pytest.mark.parametrize(
     ("value", "digits"),
     [(0.5, 0), (2.5, 0), (0.25, 1), (-1.05, 1), (0.049999999, 1), (12.50001, 0)],
@@ -112,21 +86,6 @@ def test_numbers_are_written_with_a_true_minus_and_no_minus_zero():
     assert number(-0.001, 12.04, 0.256) == "0 12 0.26"
 
 
-def test_formulas_have_italic_letters_and_raised_and_lowered_signs():
-    assert line_of_text("plain & words") == "plain &amp; words"
-    assert "&lt;" in line_of_text("$a < b$")
-    spans = ElementTree.fromstring(f"<text>{line_of_text('so $W_Q^{T}x$, 2')}</text>")
-    assert [(s.text, s.get("font-style"), "font-size" in s.attrib) for s in spans] == [
-        ("W", "italic", False),
-        ("Q", "italic", True),
-        ("T", "italic", True),
-        ("x", "italic", False),
-    ]
-    down, up, back = (float(s.get("dy").removesuffix("em")) for s in list(spans)[1:])
-    assert down > 0 > up
-    assert 0.85 * (down + up) + back == pytest.approx(0, abs=0.02)
-
-
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -142,14 +101,6 @@ def test_formulas_have_italic_letters_and_raised_and_lowered_signs():
 def test_bad_input_is_named(wrong, message):
     with pytest.raises(ValueError, match=message):
         wrong()
-
-
-def test_places_are_where_the_cells_are():
-    place = Place.of_cells(10, 20, [[1, 2, 3], [4, 5, 6]], (30, 18))
-    assert place == Place(10, 20, 90, 36, 2, 3)
-    assert place.cell(1, 2) == Place(70, 38, 30, 18)
-    assert place.row(1).side("right") == (104, 47)
-    assert place.column(0).side("top", 0) == (25, 20)
 
 
 def luminance(colour):
@@ -247,16 +198,3 @@ def test_the_palette_shows_every_role_and_the_map_every_part():
     shown_parts = texts(model_map(chapters={"memory": "2"}))
     assert "memory  · 2" in shown_parts
     assert {*PARTS} - {"loop", "memory"} <= set(shown_parts)
-
-
-def test_the_map_lights_what_is_named_and_nothing_else():
-    def lit(*names):
-        root = parsed(model_map(*names))
-        return [
-            r.get("stroke") for r in root.iter(f"{SVG}rect") if r.get("stroke") not in (None, FAINT)
-        ]
-
-    assert lit() == []
-    assert lit("cross-attention") == [ROLES["query"].line]
-    assert lit("+ positions") == [ROLES["position"].line] * 2
-    assert lit("encoder: + positions") == [ROLES["position"].line]

@@ -14,7 +14,6 @@ import torch
 from tools.chapters import code_cells
 from tools.evening import PAGE, files, pairs
 from tools.evening import STAGES as STAGE_FILES
-from tools.set_up import set_up_source
 from transformer import Transformer, TransformerConfig
 from transformer_book.evening import file_of
 from transformer_book.experiments import evening as stages
@@ -24,7 +23,6 @@ from transformer_book.experiments.imports import imports_of_cell
 
 NOTEBOOK = nbformat.read(PAGE, as_version=4)
 TEXT = "\n\n".join(cell.source for cell in NOTEBOOK.cells if cell.cell_type == "markdown")
-LINES, COLUMNS = 25, 84  # what a page of the site shows without breaking a line
 STANDARD = {"math", "random", "os", "pathlib", "urllib.request"}
 SIZES = {"d_model": 64, "n_heads": 4, "n_encoder_layers": 2, "n_decoder_layers": 2, "d_ff": 128}
 
@@ -166,32 +164,6 @@ def test_imports_nothing_but_pytorch_and_the_standard_library():
     cells = [each for each in code_cells(NOTEBOOK) if not is_drawing(each)]
     found = {one.module for each in cells for one in imports_of_cell(each.source)}
     assert found <= STANDARD | {"torch", "torch.nn", "torch.nn.functional"}
-
-
-def test_the_set_up_fetches_the_pairs(tmp_path, monkeypatch):
-    address = tmp_path / "book"
-    (address / "raw" / "main").mkdir(parents=True)
-    (address / "raw" / "main" / "chapters").symlink_to(PAGE.parent)
-    monkeypatch.setattr(
-        "tools.set_up._repository", lambda: {"url": address.as_uri(), "branch": "main"}
-    )
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    exec(set_up_source(evening=True), {})
-    assert (tmp_path / "pairs.tsv").read_text(encoding="utf-8") == pairs()
-
-
-def test_cells_are_short_and_the_reader_has_three_turns():
-    for each in filter(lambda each: not is_drawing(each), code_cells(NOTEBOOK)):
-        lines = each.source.splitlines()
-        assert len(lines) <= LINES, each.id
-        if each.id != "set-up":
-            assert max(map(len, lines)) <= COLUMNS, each.id
-    turns = [each for each in code_cells(NOTEBOOK) if "Your turn" in each.source]
-    solutions = [each for each in code_cells(NOTEBOOK) if each.source.startswith("# @title Sol")]
-    assert [each.id for each in turns] == ["positions", "self-attention", "encoder"]
-    assert all(each.metadata.tags == ["hide-input"] for each in solutions)
-    assert len(solutions) == 3
 
 
 def test_two_sentences_are_apart_where_their_translations_are_not_the_same(monkeypatch):

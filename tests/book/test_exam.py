@@ -1,6 +1,5 @@
 """The exam: right files pass in any style, wrong ones are told what is wrong, all end."""
 
-import codecs
 import inspect
 import os
 import re
@@ -23,12 +22,12 @@ from tools.chapters import ROOT, code_cells
 from transformer.model import DecoderLayer
 from transformer_book.exam import flaws, functions, runner
 from transformer_book.exam.__main__ import main
-from transformer_book.exam.allowed import FINISHED, objection
+from transformer_book.exam.allowed import objection
 from transformer_book.exam.modules import WITH_YOUR_WEIGHTS
 from transformer_book.exam.parts import PARTS, answer
 from transformer_book.exam.report import FILE, Result
 from transformer_book.exam.runner import NAMED, PATIENCE, exam, examine, parts_named
-from transformer_book.exam.training_questions import DECODINGS, LOSSES
+from transformer_book.exam.training_questions import DECODINGS
 from transformer_book.exam.weights import NAMES
 from transformer_book.exam.worker import load
 from transformer_book.experiments.translator import SENTENCES
@@ -67,20 +66,18 @@ def test_a_right_file_passes_in_any_style(name, tmp_path):
     assert said["DecoderLayer"].startswith(order)
 
 
-OUT_BY_HEAD = (
+BARE_W_O = (
     ("self.W_o = nn.Linear(d_model, d_model)",
-     "sizes = d_model // n_heads, d_model\n"
-     "        self.out = nn.ModuleList(nn.Linear(*sizes) for _ in range(n_heads))"),
-    ("return self.W_o(answers.transpose(1, 2).flatten(2))",
-     "return sum(out(answers[:, i]) for i, out in enumerate(self.out))"),
+     "self.W_o = nn.Parameter(torch.randn(d_model, d_model))"),
+    ("self.W_o(answers.transpose(1, 2).flatten(2))",
+     "answers.transpose(1, 2).flatten(2) @ self.W_o"),
 )  # fmt: skip
-BARE = ("self.W_k = nn.Linear(d_model, d_model)", "self.W_k = nn.Parameter(torch.ones(d_model, 8))")
 
 
 @pytest.mark.parametrize(
     ("edits", "missing"),
     [
-        (OUT_BY_HEAD, "an nn.Linear called W_o in your MultiHeadAttention"),
+        (BARE_W_O, "an nn.Linear called W_o in your MultiHeadAttention"),
         ((("W_k", "keys"),), "W_k in your MultiHeadAttention"),
         ((("self.norm_1", "self.norm"),), "norm_1 in your EncoderLayer"),
         (((".encoder", ".layers"),), "encoder in your Transformer"),
@@ -99,24 +96,9 @@ def test_weights_without_the_tables_names_are_asked_for(edits, missing, tmp_path
 
 BEHAVIOUR = {  # what a wrong file is told -> what it is told where the weights have other names
     "by a view straight to": "answers to others moved",
-    "here both where the rows are cut": "came in another order",
-    "transpose(1, 2) comes before the reshape": "answers to others moved",
-    "the encoder gets the bare rows of its words": "changed places",
-    **{
-        text: text
-        for text in (
-            "does it reach your attention?",
-            "yours hides those places",
-            "its answer did not move",
-            "Does the mask go on",
-            "places before it moved",
-            "it is still seen",
-            "the number of EncoderLayers is 6",
-            "future leaks",
-            "one <pad> more",
-            "a sentence gets other logits in a batch",
-        )
-    },
+    "does it reach your attention?": "does it reach your attention?",
+    "future leaks": "future leaks",
+    "one <pad> more": "one <pad> more",
 }
 WRONG = [
     pytest.param(part, text, edits, id=f"{part}: {text}")
@@ -138,8 +120,7 @@ def test_behaviour_is_asked_without_any_names(text, tmp_path):
     ("names", "text"),
     [
         ("{'Wq': self.W_q}", "names 'Wq', which is not in the table of the exam's page"),
-        ("[self.W_q]", "gives a list, and a dictionary is wanted"),
-        ("{'W_q': self.q}", "stopped with AttributeError"),
+        ("{'W_q': self.q}", "{'W_q': self.q}\n    AttributeError"),
         ("{'W_q': self.W_q.weight[:4]}", "W_q.weight has the shape (4, 8); (8, 8) is wanted"),
     ],
 )
@@ -192,8 +173,7 @@ def test_each_known_mistake_has_a_file():
         "attention": [*functions.AVERAGES, *functions.MASKS], "causal_mask": functions.PAST,
         "padding_mask": functions.PADDING, "positions": functions.POSITIONS,
         "MultiHeadAttention": flaws.HEADS, "Layer": [*flaws.SUMS, *flaws.ANYWHERE],
-        "Transformer, ": flaws.MODEL, "loss": functions.OF_THE_LOSS, "train_step": LOSSES,
-        "greedy_decode": DECODINGS,
+        "Transformer, ": flaws.MODEL, "loss": functions.LOSSES, "greedy_decode": DECODINGS,
     }.items():  # fmt: skip
         texts = [text for name in WRONG_FILES if part in name for text, *_ in WRONG_FILES[name]]
         for hint in hints:
@@ -236,14 +216,11 @@ class Transformer(nn.Module):
 @pytest.mark.parametrize(
     ("name", "yours"),
     [
-        ("MultiHeadAttention", "MHA"),
         ("MultiHeadAttention", "Multihead"),
         ("MultiHeadAttention", "MultiHeadAttn"),
         ("attention", "Attention"),
         ("EncoderLayer", "encoder_layer"),
-        ("loss", "loss_of"),
         ("train_step", "train"),
-        ("greedy_decode", "greedy"),
     ],
 )
 def test_a_name_that_is_near_is_told(name, yours, tmp_path):
@@ -258,8 +235,6 @@ def test_a_file_of_the_same_size_and_second_is_read_anew(tmp_path):
         file.write_text(f"number = {number}\n", encoding="utf-8")
         os.utime(file, (1, 1))
         assert load(file).module.number == number
-    with pytest.raises(ValueError, match="path must be that of a Python file"):
-        load(tmp_path / "mine.txt")
 
 
 def test_no_other_part_and_nothing_imported_counts_as_near(tmp_path):
@@ -299,8 +274,7 @@ def test_what_waits_for_the_transformer_says_so(tmp_path):
             "line 2: it takes PyTorch's finished scaled_dot_product_attention",
         ),
         ("def f(:", "Python cannot read this"),
-        ("x = '\0'", "Python cannot read this"),
-        ("def train(): ...\nmodel = train()", "line 2: it trains when it is run"),
+        ("import torch.nn as nn\nx = nn.functional.flex_attention", "line 2: it takes PyTorch's"),
     ],
 )
 def test_what_is_not_yours_is_refused_in_a_sentence(line, text, tmp_path):
@@ -311,33 +285,9 @@ def test_what_is_not_yours_is_refused_in_a_sentence(line, text, tmp_path):
     assert "None" not in sentence
 
 
-@pytest.mark.parametrize(
-    "expression", ["-" * 100_000 + "1", "1 + " * 5000 + "1", "y" + ".z" * 3000]
-)
-def test_an_expression_too_deep_for_python_is_told_in_a_sentence(expression, tmp_path):
-    sentence = objection(written(f"x = {expression}\n", tmp_path))
-    deep = "mine.py: Python cannot read this, for an expression in it is too long or deep."
-    assert sentence in ("", deep)  # how deep it reads differs from one Python to the next
-
-
-@pytest.mark.parametrize("name", sorted(FINISHED))
-def test_what_pytorch_has_finished_is_not_yours(name, tmp_path):
-    source = f"import torch.nn as nn\nx = nn.functional.{name}\nimport numpy\n"
-    sentence = objection(written(source, tmp_path))  # of two objections the first in the file
-    assert sentence.startswith(f"mine.py, line 2: it takes PyTorch's finished {name}")
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("mine.ipynb", "mine.ipynb is a notebook, and the exam reads a Python file"),
-        ("mine.txt", "mine.txt must be a Python file"),
-    ],
-)
-def test_what_is_no_python_file_is_told_in_a_sentence(name, text, tmp_path):
-    path = tmp_path / name
-    path.touch()
-    assert objection(path).startswith(text)
+def test_a_notebook_is_refused_in_a_sentence(tmp_path):
+    said = objection(tmp_path / "mine.ipynb")
+    assert said.startswith("mine.ipynb is a notebook, and the exam reads a Python file")
 
 
 def test_what_is_yours_is_not_refused(tmp_path):
@@ -345,16 +295,6 @@ def test_what_is_yours_is_not_refused(tmp_path):
         assert objection(written(source, tmp_path)) == ""
     source = "import math, torch\nclass Transformer: pass\nself.Transformer = Transformer()"
     assert objection(written(source, tmp_path)) == ""
-
-
-@pytest.mark.parametrize(
-    "start", [codecs.BOM_UTF8, "# -*- coding: latin-1 -*-\nname = 'é'\n".encode("latin-1")]
-)
-def test_a_file_is_read_as_python_reads_it(start, tmp_path):
-    path = tmp_path / "mine.py"
-    path.write_bytes(start + b"def causal_mask(T): ...\n")
-    assert objection(path) == ""
-    assert load(path).module.causal_mask(3) is None
 
 
 def test_the_right_file_trains_and_translates(tmp_path, monkeypatch):
@@ -371,16 +311,12 @@ def test_the_right_file_trains_and_translates(tmp_path, monkeypatch):
 
 
 def test_what_learns_nothing_is_told_after_the_training(tmp_path, monkeypatch):
-    """A few steps teach nothing; and what is not written is lent."""
+    """A few steps teach nothing."""
     monkeypatch.setattr("transformer_book.exam.translation.N_STEPS", 60)
-    source = solution().replace("def train_step", "def another_name")
-    mine, lines = load(written(source, tmp_path)), []
-    mine.tell = lines.append
-    result = answer(mine, "translation", {})
+    result = answer(load(written(solution(), tmp_path)), "translation", {})
     assert result.mark == "✗"
     assert result.text.startswith("of 200 new sentences fewer than 30 % are right\n")
     assert "The loss has hardly fallen" in result.text
-    assert "  (You have no train_step yet, so it takes the book's.)" in lines
 
 
 def test_what_takes_too_long_costs_itself_and_what_is_made_of_it(tmp_path, monkeypatch, capsys):
@@ -421,58 +357,16 @@ def test_a_file_that_ends_the_process_or_does_not_run_is_told(tmp_path, capsys):
     assert "hello" not in lines
 
 
-FORGED = r"""
-import os
-
-def forge():
-    for name in os.listdir("/dev/fd"):
-        for line in (b'{"part": "positions", "mark": "x", "text": ""}\n', b"3\n", b"\xff{"):
-            try:
-                os.write(int(name), line)
-            except OSError:
-                pass
-"""
-
-
-@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="the file finds the pipe there")
-def test_a_file_that_writes_marks_of_its_own_is_not_believed(tmp_path):
-    head = "def positions(T, d_model):\n"
-    source = FORGED + edited(solution(), (head, f"{head}    forge()\n"))
-    results = examine(written(source, tmp_path), parts_named("positions"))
-    assert [r.mark for r in results] == ["✓"]
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="no processes are forked here")
-def test_a_file_that_forks_is_asked_once(tmp_path):
-    source = f"import os\nos.fork()\n{solution()}"
-    results = examine(written(source, tmp_path), parts_named("p"))
-    assert [(r.part, r.mark) for r in results] == [("padding_mask", "✓"), ("positions", "✓")]
-
-
-def test_what_a_right_file_prints_makes_it_no_wrong_one(tmp_path):
-    results = asked(_loud(solution()), tmp_path)
-    assert {r.mark for r in results} == {"✓"}
-    assert not any("!" in r.text for r in results)
-
-
-def _loud(source):
-    """Every line that returns something prints before."""
-    return re.sub(r"^( +)return ", r"\1print('!')\n\1return ", source, flags=re.MULTILINE)
-
-
-@pytest.mark.parametrize("method", ["foward", "__call__"])
-def test_a_misspelt_forward_is_named(method, tmp_path):
+def test_a_misspelt_forward_is_named(tmp_path):
     before, kind, rest = solution().partition("class EncoderLayer(")
-    source = before + kind + rest.replace("def forward", f"def {method}", 1)
+    source = before + kind + rest.replace("def forward", "def foward", 1)
     (result,) = asked(source, tmp_path, parts_named("EncoderLayer"))
-    assert (result.mark, result.text) == ("○", f"EncoderLayer has no forward yet (it has {method})")
+    assert (result.mark, result.text) == ("○", "EncoderLayer has no forward yet (it has foward)")
 
 
 def test_the_file_of_the_evening_is_told_what_to_delete(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     source = (ROOT / "chapters" / "translator.py").read_text(encoding="utf-8")
-    as_typed = source.partition("if __name__")[0] + "model = train(Transformer)\n"
-    assert "it trains when it is run. Delete the lines" in objection(written(as_typed, tmp_path))
     assert examine(written(source, tmp_path), [*PARTS]) == []
     assert "delete the lines that read yours" in capsys.readouterr().out.splitlines()[-1]
     start = source.index("with open"), source.index("marks =")
@@ -498,8 +392,7 @@ def test_a_notebook_asks_by_name(tmp_path, capsys):
     [
         (["no.py"], "no.py: there is no such file"),
         (["mine.py", "--only", "nothing"], "--only must be the beginning of one of attention, "),
-        (["mine.py", "--patience", "1e300"], "at most 86400, got 1e+300"),
-        (["mine.py", "--patience", "0"], "--patience must be above 0 and at most 86400, got 0"),
+        (["mine.py", "--patience", "0"], "--patience must be above 0, got 0"),
     ],
 )
 def test_the_command_refuses_what_it_cannot_do(words, said, tmp_path, monkeypatch, capsys):
@@ -526,12 +419,6 @@ def test_the_command_says_by_its_status_how_it_went(tmp_path, monkeypatch):
     assert [main(words), main(words), main(["mine.py", "--only", "loss"])] == [2, 1, 0]
     assert given[0] == (WITHOUT_TRAINING, 9.0)
     assert given[2] == (["loss"], PATIENCE)
-
-
-def test_the_command_tells_that_the_file_is_run(capsys):
-    with pytest.raises(SystemExit):
-        main(["--help"])
-    assert "The file is run as Python code" in " ".join(capsys.readouterr().out.split())
 
 
 def test_every_section_that_is_named_is_there():
@@ -563,11 +450,6 @@ def test_the_pages_table_names_the_weights_that_are_copied():
     names = set(re.findall(r"`(\w+)`", table))
     assert names == NAMES - {"weight", "bias"}
     assert BY_HEAD in TEXT
-
-
-def test_the_page_names_the_options_of_the_command():
-    for option in ("--only", "--no-training", "--patience"):
-        assert f"`{option}" in TEXT
 
 
 def test_the_page_begins_empty_and_ends_right():

@@ -7,7 +7,6 @@ import nbformat
 import torch
 
 from tools.chapters import CHAPTERS, ROOT
-from transformer.data.grammar.vocabularies import SOURCE_WORDS
 from transformer.data.tokens import BOS_ID, EOS_ID
 from transformer.multihead import record_attention
 from transformer_book.experiments.translator import SENTENCES, corpus, trained
@@ -63,9 +62,3 @@ def test_it_counts_the_claims_in_full_hundreds():
     ledger = (ROOT / "appendix" / "ledger.md").read_text(encoding="utf-8")
     kinds = re.findall(r"^\| (?:identity|theorem|experiment) \| (\d+) \|", ledger, re.MULTILINE)
     assert int(said) == sum(map(int, kinds)) // 100 * 100
-
-
-def test_the_translator_knows_about_as_many_words_as_it_says():
-    assert "has learned two hundred words, such as *cat*, *queen* and *sleeps*" in INTRO
-    assert {"cat", "queen", "sleeps"} <= set(SOURCE_WORDS)
-    assert round(len(SOURCE_WORDS), -2) == 200

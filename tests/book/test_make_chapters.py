@@ -6,7 +6,7 @@ from functools import partial
 import nbformat
 import pytest
 
-from tools import chapters, set_up
+from tools import chapters, running, set_up
 from tools.palette import palette
 
 
@@ -121,6 +121,13 @@ def test_writes_the_ledger_of_what_was_claimed(book):
         "| 1.2 | [three, too](#claim-three-too) | experiment, 3 seeds, 2,000 steps |\n"
         "\n</details>\n"
     )
+
+
+def test_what_is_printed_in_a_row_is_one_output():
+    made = [nbformat.v4.new_output("stream", name="stdout", text=text) for text in "abc"]
+    made.insert(2, nbformat.v4.new_output("display_data", {"text/plain": "a claim"}))
+    a, claim, c = running.join_streams(made)
+    assert (a.text, claim.output_type, c.text) == ("ab", "display_data", "c")
 
 
 # What each editor makes of a notebook that was opened, changed by one word and saved.

@@ -1,24 +1,16 @@
 """The notation shows the colours that the drawings have."""
 
 import re
-from xml.etree import ElementTree
 
 import pytest
 
 from tools.chapters import ROOT
 from tools.palette import PALETTE, palette
-from transformer_book.drawings.colours import FAINT, INK, NAMED, PAPER, QUIET, ROLES, style_sheet
+from transformer_book.drawings.colours import FAINT, INK, PAPER, QUIET, ROLES, style_sheet
 
 
 def test_the_stored_palette_is_the_drawings():
     assert PALETTE.read_text(encoding="utf-8") == palette(), "run make chapters"
-
-
-def test_the_notation_shows_it_and_names_each_colour_to_those_who_do_not_see_it():
-    page = PALETTE.with_name("notation.md").read_text(encoding="utf-8")
-    shown = re.findall(rf"^!\[(.+)\]\({PALETTE.name}\)$", page, flags=re.M)
-    assert shown == [ElementTree.fromstring(palette()).get("aria-label")]
-    assert all(name in shown[0] for name in NAMED)
 
 
 def properties(rule):

@@ -1,7 +1,6 @@
 """The repository is named once, in _config.yml; everything else repeats it."""
 
 import gzip
-import hashlib
 import re
 import subprocess
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 
 from tools.needs import lacking
 from tools.set_up import ROOT, repository
-from transformer.data.multi30k import FILES, multi30k
+from transformer.data.multi30k import multi30k
 
 OWNER, NAME = repository().split("/")[-2:]  # https://github.com/OWNER/NAME
 
@@ -48,14 +47,6 @@ def quoted(paths, sentences):
         text = re.sub(r"\\[nt]|<[^>]*>|[<>]", "\n", data.decode(errors="replace"))
         found |= starts.keys() & {run.strip() for run in LONG.findall(text)}
     return {starts[start] for start in found}
-
-
-def test_no_file_of_multi30k_is_committed():
-    sums = set(FILES.values())
-    for path in tracked():
-        if path.is_file():
-            assert path.name not in FILES
-            assert hashlib.sha256(path.read_bytes()).hexdigest() not in sums, path.name
 
 
 def test_no_more_of_multi30k_is_committed_than_is_quoted():

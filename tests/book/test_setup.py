@@ -54,17 +54,3 @@ def test_what_is_missing_is_named(set_up):
         assert result.stderr.startswith(said)
         assert len(result.stderr.splitlines()) == 1
         assert not (set_up.folder / ".venv" / "ready").exists()
-
-
-def test_what_is_installed_already_is_not_installed_again(set_up):
-    # this python makes a .venv whose own python is as agreeable as itself
-    make = 'mkdir -p .venv/bin; cp "$0" .venv/bin/python'
-    python = pretender(set_up.folder, ("-m venv", make), ("--version", "echo Python 3.12.1"))
-    assert "Installing requirements.txt" in set_up(python).stdout
-    (set_up.folder / "pyproject.toml").touch()
-    assert set_up(python).stdout == ""
-    with (set_up.folder / "requirements.txt").open("a", encoding="utf-8") as requirements:
-        requirements.write("another==1\n")
-    assert "Installing requirements.txt" in set_up(python).stdout
-    (set_up.folder / ".venv" / "bin" / "python").unlink()
-    assert "Installing requirements.txt" in set_up(python).stdout

@@ -8,14 +8,12 @@ import signal
 
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
 from torch.testing import assert_close
 
-from tests.package.checkpoint_files import change_about, change_tensor, write_about
+from tests.package.checkpoint_files import change_about, read_about, write_about
 from tests.package.copying import copy_batch
 from tests.package.limits import held_elsewhere, kill_before, largest_file
 from transformer.config import TransformerConfig
-from transformer.family import FamilyConfig
 from transformer.files import LOCK
 from transformer.model import Transformer
 from transformer.training import (
@@ -31,6 +29,7 @@ from transformer.training.checkpoint import step_of
 from transformer.training.objective import paper_optimizer
 
 V = 12
+SAME = {"rtol": 0, "atol": 0}  # to the bit
 BIAS, ROW = "encoder.layers.0.feed_forward.W_1.bias", "decoder.layers.0.feed_forward.W_2.weight"
 
 
@@ -61,6 +60,12 @@ def contents(run):
     return {p.name: p.read_bytes() for p in run.iterdir() if p.is_file() and p.name != LOCK}
 
 
+def learnt(file):
+    """All numbers in a checkpoint that training made."""
+    about = read_about(file)
+    return about["model"], about["optimizer"]["state_dict"]["state"], about["state"]["losses"]
+
+
 @pytest.fixture(scope="module")
 def once(tmp_path_factory):
     m, run = model(), tmp_path_factory.mktemp("once") / "run"
@@ -88,7 +93,7 @@ def test_killed_at_any_moment_of_a_save_it_ends_in_the_same_bits(tmp_path):
     start, whole = tmp_path / "start", tmp_path / "whole"
     train(start, model(), 2, save_every=1, keep=1)
     train(whole, model(), 4)
-    expected = contents(whole)["step-00000004.safetensors"]
+    expected = learnt(whole / "step-00000004.pt")
     number, saved = 0, set()
     while True:
         number, run = number + 1, shutil.copytree(start, tmp_path / f"killed-{number}")
@@ -104,8 +109,8 @@ def test_killed_at_any_moment_of_a_save_it_ends_in_the_same_bits(tmp_path):
         for path in there:  # whatever stands there is whole
             load_checkpoint(path, model(seed=1))
         train(run, model(), 4)
-        assert contents(run)["step-00000004.safetensors"] == expected
-        assert not list(run.glob(".[!l]*")), "something is left"
+        assert_close(learnt(run / "step-00000004.pt"), expected, **SAME)
+        assert list(run.glob(".*")) == [run / LOCK], "something is left"
     assert saved == {("2",), ("2", "3"), ("3",)}
 
 
@@ -115,13 +120,14 @@ def test_restores_weights_moments_step_and_state(trained, tmp_path):
     optimizer = paper_optimizer(other.parameters())
     step, state = load_checkpoint(saved, other, optimizer)
     assert (step, len(state["losses"])) == (6, 6)
-    assert_close(dict(other.named_parameters()), dict(m.named_parameters()), rtol=0, atol=0)
+    assert_close(dict(other.named_parameters()), dict(m.named_parameters()), **SAME)
     again = save_checkpoint(tmp_path / "again", other, optimizer, step=6, state=state)
-    assert again.read_bytes() == saved.read_bytes()
+    assert_close(learnt(again), learnt(saved), **SAME)
     loaded = load_transformer(saved)
     assert loaded.config == m.config
     assert not loaded.training
-    assert_close(loaded(*batches(99)), m.eval()(*batches(99)), rtol=0, atol=0)
+    assert loaded.output.weight is loaded.src_embedding.tokens.weight
+    assert_close(loaded(*batches(99)), m.eval()(*batches(99)), **SAME)
 
 
 class Counting(torch.optim.SGD):
@@ -149,9 +155,8 @@ OPTIMIZERS = {
 }
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize(("kind", "options"), OPTIMIZERS.values(), ids=OPTIMIZERS)
-def test_any_optimizer_goes_on_to_the_same_bits_in_every_group(kind, options, dtype, tmp_path):
+def test_any_optimizer_goes_on_to_the_same_bits_in_every_group(kind, options, tmp_path):
     def grouped(m):
         """Two groups of different rates, not in the order of the model; one weight is in none."""
         named = dict(m.named_parameters())
@@ -163,39 +168,25 @@ def test_any_optimizer_goes_on_to_the_same_bits_in_every_group(kind, options, dt
     def learn(m, n_steps, run=None):
         return train(run, m, n_steps, optimizer=grouped(m), schedule=None)
 
-    whole, first, second = (model(seed, position="learned").to(dtype) for seed in (0, 0, 1))
+    whole, first, second = (model(seed, position="learned").double() for seed in (0, 0, 1))
     start = {name: p.detach().clone() for name, p in whole.named_parameters()}
     losses = learn(whole, 6).losses
     learn(first, 3, tmp_path)
     assert learn(second, 6, tmp_path).losses == losses
-    assert_close(dict(second.named_parameters()), dict(whole.named_parameters()), rtol=0, atol=0)
+    assert_close(dict(second.named_parameters()), dict(whole.named_parameters()), **SAME)
     still = [name for name, p in whole.named_parameters() if torch.equal(p, start[name])]
     assert still == [BIAS]
-
-
-def test_tables_that_are_shared_stay_shared(trained):
-    _, run = trained
-    m = load_transformer(checkpoints(run)[-1])
-    assert m.output.weight is m.src_embedding.tokens.weight
-    names = [n for n in load_file(checkpoints(run)[-1]) if n.startswith("model.")]
-    assert "model.output.weight" not in names
-    assert len(names) == len(list(m.named_parameters()))
 
 
 def test_keeps_the_latest_and_leaves_other_files_alone(tmp_path):
     run = tmp_path / "run"
     (run / "step-best").mkdir(parents=True)
-    (run / "notes.txt").touch()
-    mine = [".tmp_notes", ".step-by-step.md", ".step-00000001.safetensors.12345678.txt"]
-    for name in [*mine, ".step-00000001.safetensors.1a2b3c4d"]:
+    for name in (mine := ["step-by-step.pt", ".step-00000001.pt", ".transformer-notes"]):
         (run / name).touch()
-    for name in (".tmp.driveupload", ".step-00000001.safetensors.00000000"):
-        (run / name).mkdir()
-        mine.append(name)
+    (run / ".transformer-step-00000001.pt-1a2b3c4d").touch()  # what a killed process left
     train(run, model(), 7)
-    mine += ["notes.txt", "step-best"]  # and what a killed process left is gone
-    saved = ["step-00000006.safetensors", "step-00000007.safetensors"]
-    assert sorted(p.name for p in run.iterdir()) == sorted([LOCK, *mine, *saved])
+    saved = ["step-00000006.pt", "step-00000007.pt"]
+    assert sorted(p.name for p in run.iterdir()) == sorted([LOCK, *mine, "step-best", *saved])
 
 
 # A file that is not what was saved is refused by its name, and nothing changes
@@ -207,33 +198,34 @@ def assert_refused(run, message, error=ValueError):
     with pytest.raises(error, match=message):
         train(run, m, 8)
     assert contents(run) == before
-    assert_close(dict(m.named_parameters()), weights, rtol=0, atol=0)
+    assert_close(dict(m.named_parameters()), weights, **SAME)
 
 
 def test_a_file_that_is_cut_or_cannot_be_read_is_named(trained):
     _, run = trained
     path = checkpoints(run)[-1]
     data = path.read_bytes()
-    for share in (0.0, 0.01, 0.5, 0.99):
-        path.write_bytes(data[: int(len(data) * share)])
-        assert_refused(run, r"step-00000006\.safetensors is damaged: ")
+    for size in (0, 31, 32, len(data) // 2, len(data) - 1):
+        path.write_bytes(data[:size])
+        assert_refused(run, r"step-00000006\.pt is damaged, or no checkpoint")
     path.unlink()
     path.symlink_to(run / "nowhere")
-    assert_refused(run, r"No such file.*step-00000006\.safetensors", FileNotFoundError)
+    assert_refused(run, r"No such file.*step-00000006\.pt", FileNotFoundError)
 
 
-@pytest.mark.parametrize("tensor", [f"model.{BIAS}", f"optimizer.{BIAS}:exp_avg", "about"])
-def test_one_number_that_is_not_as_it_was_saved_is_seen(trained, tensor):
+def test_each_bit_counts(trained):
     _, run = trained
     path = checkpoints(run)[-1]
-    kept = load_file(path)[tensor].numpy().tobytes()
     data = bytearray(path.read_bytes())
-    assert data.count(kept) == 1
-    data[data.index(kept) + len(kept) - 8] ^= 1
-    path.write_bytes(data)
-    assert_refused(run, r"step-00000006\.safetensors is damaged")
+    for at in (0, len(data) - 1, *torch.randint(len(data), (40,)).tolist()):
+        data[at] ^= 1 << at % 8
+        path.write_bytes(data)
+        with pytest.raises(ValueError, match=f"^{path} is damaged"):
+            load_checkpoint(path, model())
+        data[at] ^= 1 << at % 8
+    path.write_bytes(data[1:])
     for load in (load_transformer, lambda path: average_checkpoints([path])):
-        with pytest.raises(ValueError, match="is damaged: what it holds is not what was saved"):
+        with pytest.raises(ValueError, match="is damaged"):
             load(path)
 
 
@@ -247,47 +239,34 @@ class Trap:
         return os.mkdir, (str(self.folder),)
 
 
-def test_nothing_is_unpickled(trained, tmp_path):
+def test_nothing_is_run_from_a_file(trained, tmp_path):
     _, run = trained
     path, trap = checkpoints(run)[-1], Trap(tmp_path / "sprung")
-    path.write_bytes(pickle.dumps(trap))
-    assert_refused(run, r"step-00000006\.safetensors is damaged")
     torch.save(trap, path)
-    assert_refused(run, r"step-00000006\.safetensors is damaged")
-    save_file({"about": torch.frombuffer(bytearray(pickle.dumps(trap)), dtype=torch.uint8)}, path)
-    assert_refused(run, r"step-00000006\.safetensors is not a checkpoint")
+    assert_refused(run, r"step-00000006\.pt is damaged, or no checkpoint")
+    write_about(path, trap)
+    assert_refused(run, "Weights only load failed", pickle.UnpicklingError)
     assert not (tmp_path / "sprung").exists()
 
 
-@pytest.mark.parametrize(
-    ("data", "message"),
-    [
-        (b'{"format": "x"}', ".*its format is not"),
-        (b"[1]", ".*a list"),
-        (b'{"format": "transformer.training.checkpoint 3", "step": 6}', ".*its state must be"),
-        (b"[" * 10**5, "RecursionError"),
-        (b'"\xe9"', "UnicodeDecodeError"),
-    ],
-)
-def test_what_is_foreign_is_refused_by_name(trained, data, message):
+@pytest.mark.parametrize("about", [{"format": "x"}, {"weight": torch.ones(2)}])
+def test_what_is_foreign_is_refused_by_name(trained, about):
     _, run = trained
-    write_about(checkpoints(run)[-1], data)
-    assert_refused(run, f"step-00000006.safetensors is not a checkpoint of this package: {message}")
+    torch.save(about, checkpoints(run)[-1])
+    assert_refused(run, r"step-00000006\.pt is damaged, or no checkpoint of this version$")
+    write_about(checkpoints(run)[-1], about)
+    assert_refused(run, r"step-00000006\.pt must have the format 'transformer.*', got ")
 
 
-def test_a_model_of_hugging_face_is_no_checkpoint(trained):
+def test_a_run_of_the_format_before_is_named_rather_than_begun_anew(trained):
     _, run = trained
-    path = checkpoints(run)[-1]
-    tensors = {"about": load_file(path)["about"].clone()}
-    for foreign, message in (({"weight": torch.ones(2)}, "it has no"), (tensors, ".*no sha256")):
-        save_file(foreign, path, metadata={"format": "pt"})
-        assert_refused(run, f"is not a checkpoint of this package: {message}")
-
-
-def test_a_checkpoint_under_another_name_is_refused(trained):
-    _, run = trained
-    (run / "step-00000006.safetensors").rename(run / "step-00000007.safetensors")
-    assert_refused(run, r"00007\.safetensors must be of step 7, as it is called, got 6")
+    (run / "step-00000004.safetensors").touch()
+    message = (
+        r"step-00000004\.safetensors is of an earlier version of this package, and is not read"
+    )
+    assert_refused(run, message)
+    with pytest.raises(ValueError, match=message):
+        best_checkpoint(run)
 
 
 def test_another_models_checkpoint_is_refused_by_what_differs(trained):
@@ -301,107 +280,55 @@ def test_another_models_checkpoint_is_refused_by_what_differs(trained):
         load_checkpoint(saved, torch.nn.Linear(2, 2))
     change_about(saved, lambda about: about["config"].update(n_wings=2))
     assert_refused(run, "is of another model: .* unexpected keyword argument 'n_wings'")
-    with pytest.raises(ValueError, match=r"holds no Transformer: .* argument 'n_wings'"):
+    with pytest.raises(ValueError, match=r"is of another model: .* argument 'n_wings'"):
         load_transformer(saved)
+    with pytest.raises(ValueError, match=r"another model: .* must be a mapping, not NoneType"):
+        load_transformer(save(run, torch.nn.Linear(2, 2), 9))
 
 
-@pytest.mark.parametrize(
-    ("tensor", "message"),
-    [
-        (
-            torch.zeros(1),
-            rf"is of another model: (model\.)?{BIAS} is \(1,\), not \(16,\)$",
-        ),  # broadcasts
-        (
-            torch.zeros(16, dtype=torch.int32),
-            rf"is of another model: (model\.)?{BIAS} is int32, not float32$",
-        ),
-        (
-            torch.tensor([0.0] * 15 + [math.nan]),
-            rf"must hold finite numbers, .* in (model\.)?{BIAS}$",
-        ),
-    ],
-)
-def test_weights_that_no_such_model_has_are_refused(trained, tensor, message):
+def test_weights_that_no_such_model_has_are_refused(trained):
     _, run = trained
-    change_tensor(checkpoints(run)[-1], f"model.{BIAS}", tensor)
-    assert_refused(run, f"step-00000006.safetensors {message}")
-    with pytest.raises(ValueError, match=message.replace(f"model.{BIAS}", BIAS)):
+    change_about(checkpoints(run)[-1], lambda about: about["model"].update({BIAS: torch.zeros(1)}))
+    message = rf"step-00000006.pt is of another model: {BIAS} is \(1,\), not \(16,\)$"
+    assert_refused(run, message)  # it would broadcast
+    with pytest.raises(ValueError, match=message):
         load_transformer(checkpoints(run)[-1])
 
 
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda m: torch.optim.AdamW(m.parameters()), "another optimizer: Adam, not AdamW"),
+        (lambda m: torch.optim.AdamW(m.parameters()), "of another optimizer: Adam, not AdamW"),
+        (lambda m: torch.optim.Adam(list(m.parameters())[1:]), "of another Adam: its groups"),
+        (lambda m: torch.optim.Adam(reversed(list(m.parameters()))), "of another Adam: its groups"),
         (
-            lambda m: torch.optim.Adam(list(m.parameters())[1:]),
-            "its groups or their options differ",
+            lambda m: torch.optim.Adam([{"params": [p]} for p in m.parameters()]),
+            "of another Adam: its groups",
         ),
-        (lambda m: torch.optim.Adam(reversed(list(m.parameters()))), "its groups or their"),
-        (lambda m: torch.optim.Adam(m.parameters(), amsgrad=True), "its groups or their options"),
     ],
 )
 def test_a_run_goes_on_with_its_optimizer_alone(trained, make, message):
     _, run = trained
     other = model(seed=1)
-    with pytest.raises(ValueError, match=rf"step-00000006\.safetensors is of .*{message}"):
-        train(run, other, 8, optimizer=make(other))
+    optimizer, start = make(other), copy.deepcopy(other.state_dict())
+    with pytest.raises(ValueError, match=rf"step-00000006\.pt is {message}"):
+        train(run, other, 8, optimizer=optimizer)
+    assert_close(other.state_dict(), start, **SAME)
+    assert not optimizer.state
 
 
-def test_a_checkpoint_without_an_optimizer_is_named(trained):
-    _, run = trained
-    change_about(checkpoints(run)[-1], lambda about: about["optimizer"].clear())
-    assert_refused(run, r"step-00000006\.safetensors holds no state of an optimizer: KeyError")
-
-
-def test_an_optimizer_that_keeps_other_things_is_named(tmp_path):
-    m = model()
-    optimizer = torch.optim.SGD(m.parameters())
-    for key, entries in ((m.output.weight, {"x": []}), ("x", [])):
-        optimizer.state = {key: entries}
-        with pytest.raises(
-            ValueError, match=r"must keep tensors and .* got SGD with 'x' of type lis"
-        ):
-            save_checkpoint(tmp_path, m, optimizer, step=1, state={})
-    assert list(tmp_path.iterdir()) == []
+def test_what_could_not_be_loaded_is_not_saved_over_a_good_checkpoint(trained):
+    m, run = trained
+    before = contents(run)
+    with pytest.raises(ValueError, match=r"state and optimizer must hold tensors, .* got others$"):
+        save(run, m, 9, {"x": Trap(run / "sprung")}, keep=1)
+    assert contents(run) == before
 
 
 def test_a_checkpoint_that_fit_did_not_save_is_not_gone_on_from(tmp_path):
     save(tmp_path, model(), 2)
-    with pytest.raises(ValueError, match=r"00002\.safetensors was not saved by fit: it has no 'lo"):
+    with pytest.raises(ValueError, match=r"00002\.pt was not saved by fit: it has no 'lo"):
         train(tmp_path, model(), 4)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "message"),
-    [
-        ({"d_model": 2**60}, "holds no Transformer: .* parameters"),
-        ({"d_model": 2**16, "d_ff": 2**16}, "is of another model: .*, not"),
-    ],
-)
-def test_a_huge_size_is_refused_before_memory_is_asked_for(trained, sizes, message):
-    _, run = trained
-    change_about(checkpoints(run)[-1], lambda about: about["config"].update(sizes))
-    with pytest.raises(ValueError, match=message):
-        load_transformer(checkpoints(run)[-1])
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"d_model": 10**30}, "a model must have at most 1,000,000,000,000 parameters"),
-        ({"d_ff": 10**400}, "a model must have at most 1,000,000,000,000 parameters"),
-        ({"vocab_size": 10**12}, "a model must have at most 1,000,000,000,000 parameters"),
-        ({"n_layers": 10**9}, "n_layers must be at most 10,000, got 1000000000"),
-        ({"max_len": 10**12}, "max_len must be at most 100,000,000, got 1000000000000"),
-    ],
-)
-def test_a_configuration_of_what_could_never_be_made_is_refused(changes, message):
-    sizes = {"vocab_size": 9, "d_model": 8, "n_heads": 2, "d_ff": 8, "n_layers": 1}
-    with pytest.raises(ValueError, match=message):
-        FamilyConfig(**sizes | changes)
-    FamilyConfig(**sizes | {"d_model": 2**14, "d_ff": 2**16, "n_layers": 126, "vocab_size": 2**17})
 
 
 # Saving
@@ -413,25 +340,9 @@ def test_a_full_disk_leaves_the_checkpoints_that_are_there(trained):
     _, state = load_checkpoint(saved, m, optimizer)
     with (
         largest_file(saved.stat().st_size - 1),
-        pytest.raises(OSError, match=r"step-00000009\.safetensors was not saved: .*File too large"),
+        pytest.raises(OSError, match=r"File too large: '.*step-00000009\.pt'"),
     ):
         save_checkpoint(run, m, optimizer, step=9, state=state)
-    assert contents(run) == before
-
-
-def test_a_save_that_fails_leaves_nothing_behind(tmp_path):
-    with pytest.raises(TypeError, match="not JSON serializable"):
-        save(tmp_path, model(), 1, {"x": {1, 2}})
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_the_last_good_checkpoint_does_not_go_for_a_bad_one(trained):
-    m, run = trained
-    before = contents(run)
-    with torch.no_grad():
-        m.output.weight[3, 4] = math.nan
-    with pytest.raises(ValueError, match=r"model must hold finite numbers, .* src_embedding"):
-        save(run, m, 9, keep=1)
     assert contents(run) == before
 
 
@@ -443,13 +354,13 @@ def test_each_weight_keeps_its_type(tmp_path):
     assert len({p.dtype for p in m.parameters()}) == 2
     file = save(tmp_path, m, 2)
     for loaded in (load_transformer(file), average_checkpoints([file, file])):
-        assert_close(loaded.state_dict(), m.state_dict(), rtol=0, atol=0)
-        assert_close(loaded(*batches(99)), m.eval()(*batches(99)), rtol=0, atol=0)
+        assert_close(loaded.state_dict(), m.state_dict(), **SAME)
+        assert_close(loaded(*batches(99)), m.eval()(*batches(99)), **SAME)
 
 
 def test_checkpoints_are_ordered_by_step_not_by_letter(tmp_path):
     for step in (99_999_999, 100_000_000, 5):
-        (tmp_path / f"step-{step:08d}.safetensors").touch()
+        (tmp_path / f"step-{step:08d}.pt").touch()
     assert [step_of(p) for p in checkpoints(tmp_path)] == [5, 99_999_999, 100_000_000]
     assert checkpoints(tmp_path / "nowhere") == []
 
@@ -471,16 +382,6 @@ def test_a_checkpoint_older_than_a_field_of_the_config_is_of_its_default(trained
     load_checkpoint(checkpoints(run)[-1], model())
 
 
-def test_a_checkpoint_keeps_every_choice_of_its_model(tmp_path):
-    choices = {"n_key_heads": 1, "norm_kind": "rms", "feed_forward": "swiglu", "bias": False}
-    m = model(position="rotary", rope_theta=50.0, norm_eps=1e-3, pad_id=None, **choices)
-    train(tmp_path, m, 2)
-    again = load_transformer(checkpoints(tmp_path)[-1])
-    assert again.config == m.config
-    src = torch.randint(V, (3, 5), generator=torch.Generator().manual_seed(0))
-    assert torch.equal(again(src, src), m.eval()(src, src))
-
-
 def test_buffers_that_a_model_saves_are_restored(tmp_path):
     def net():
         return torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.BatchNorm1d(4))
@@ -488,7 +389,7 @@ def test_buffers_that_a_model_saves_are_restored(tmp_path):
     trained, other = net(), net()
     trained(torch.randn(8, 3, generator=torch.Generator().manual_seed(0)))  # moves the means
     load_checkpoint(save(tmp_path, trained, 1), other)
-    assert_close(other.state_dict(), trained.state_dict(), rtol=0, atol=0)
+    assert_close(other.state_dict(), trained.state_dict(), **SAME)
     assert other[1].num_batches_tracked == 1
 
 
@@ -499,7 +400,7 @@ def save_evaluated(run, values, **options):
     """A checkpoint at each step of ``values``, with what the evaluation gave up to then."""
     m, given = model(), {}
     for step, value in values.items():
-        given |= {} if value is None else {str(step): value}
+        given |= {} if value is None else {step: value}
         save(run, m, step, {"evaluations": given}, **options)
     return [step_of(path) for path in checkpoints(run)]
 
@@ -507,14 +408,14 @@ def save_evaluated(run, values, **options):
 def test_the_best_checkpoint_is_that_of_the_lowest_evaluation(tmp_path):
     values = {1: math.nan, 2: None, 3: 2.0, 5: 1.0, 7: 1.0, 9: 3.0}
     assert save_evaluated(tmp_path, values, keep=1) == [5, 9]
-    assert best_checkpoint(tmp_path) == tmp_path / "step-00000005.safetensors"
+    assert best_checkpoint(tmp_path) == tmp_path / "step-00000005.pt"
     assert save_evaluated(tmp_path, {10: 0.5}, keep=2) == [9, 10]
-    assert best_checkpoint(tmp_path) == tmp_path / "step-00000010.safetensors"
+    assert best_checkpoint(tmp_path) == tmp_path / "step-00000010.pt"
 
 
 def test_where_nothing_was_evaluated_the_latest_checkpoint_is_the_best(trained, tmp_path):
     _, run = trained
-    assert best_checkpoint(run) == run / "step-00000006.safetensors"
+    assert best_checkpoint(run) == run / "step-00000006.pt"
     with pytest.raises(ValueError, match=r"run must hold a checkpoint, got .*nowhere"):
         best_checkpoint(tmp_path / "nowhere")
 
@@ -527,7 +428,7 @@ def test_the_average_is_that_of_each_weight(tmp_path):
     loaded = [dict(load_transformer(path).named_parameters()) for path in paths]
     for name, mean in average.named_parameters():
         expected = sum(named[name].double() for named in loaded) / 3
-        assert_close(mean, expected.float(), rtol=0, atol=0)
+        assert_close(mean, expected.float(), **SAME)
     assert average.output.weight is average.src_embedding.tokens.weight
 
 
@@ -536,7 +437,7 @@ def test_only_checkpoints_of_one_model_have_an_average(trained, tmp_path):
     train(tmp_path / "other", model(d_ff=8), 2)
     paths = [*checkpoints(run), *checkpoints(tmp_path / "other")]
     with pytest.raises(
-        ValueError, match=r"other/step-00000002.safetensors is of another model: d_ff is 8, not"
+        ValueError, match=r"other/step-00000002.pt is of another model: d_ff is 8, not"
     ):
         average_checkpoints(paths)
     with pytest.raises(ValueError, match="paths must hold at least one checkpoint, got none"):

@@ -135,7 +135,7 @@ def test_trains_on_the_grammar_corpus_and_measures(trained):
     assert results["dev"]["loss"] == pytest.approx(best, rel=1e-6)
     assert {p.name for p in run.iterdir()} == {
         *("settings.json", "results.json", LOCK),
-        *("step-00000002.safetensors", "step-00000004.safetensors"),
+        *("step-00000002.pt", "step-00000004.pt"),
     }
 
 
@@ -257,7 +257,7 @@ def test_with_other_settings_a_run_does_not_go_on_and_nothing_is_translated(
         ("export", run, "--to", "marian", tmp_path / "new"),
     ):
         message = refused(capsys, *words)
-        assert message == f"{file} is not the one that step-00000004.safetensors was trained with"
+        assert message == f"{file} is not the one that step-00000004.pt was trained with"
     assert not (tmp_path / "new").exists()
 
 
@@ -437,7 +437,7 @@ def test_killed_while_its_settings_are_written_a_run_can_begin(quick, tmp_path, 
         patch.setattr(Path, "unlink", lambda path: None)  # nor does a killed process tidy up
         assert main(["train", "--out", str(run), *quick]) == 130
     [left] = (path for path in run.iterdir() if path.name != LOCK)
-    assert left.name.startswith(".settings.json.")
+    assert left.name.startswith(".transformer-settings.json-")
     trains(run, *quick)
     assert not left.exists()
 

@@ -427,6 +427,13 @@ def beams_of(K, *steps, words=5, early_stopping=True, **options):
     return beams, rows
 
 
+def test_a_beam_that_ends_leaves_its_place_to_the_next_best():
+    beams, rows = beams_of(2, {2: 0.5, 3: 0.3, 4: 0.2})
+    assert_close(beams.log_p[0].exp(), torch.tensor([0.3, 0.2]))
+    assert beams.last_tokens().tolist() == [3, 4]
+    assert rows.tolist() == [0, 0]
+
+
 def test_a_beam_that_does_not_exist_yet_cannot_end():
     # of four beams the first step has one; the other three end with a probability of zero
     beams, rows = beams_of(4, {2: 0.5, 3: 0.5}, words=4)

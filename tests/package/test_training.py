@@ -15,7 +15,6 @@ import pytest
 import torch
 import torch.distributed as dist
 import torch.nn.functional as F
-from safetensors.torch import load_file
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 from torch.testing import assert_close
@@ -352,7 +351,7 @@ def test_an_evaluation_that_fails_loses_nothing_and_a_tensor_is_a_number(tmp_pat
 
     with pytest.raises(ZeroDivisionError):
         fit(model(), batches, n_steps=2, run=tmp_path, evaluate=fails, **FLAT)
-    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000002.safetensors"]
+    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000002.pt"]
     history = fit(
         model(), batches, n_steps=3, run=tmp_path, evaluate=lambda m: torch.tensor(2.0), **FLAT
     )
@@ -430,8 +429,8 @@ def test_gradients_are_cut_after_they_are_unscaled(tmp_path, monkeypatch):
     # float16 on a CPU, where ``precision`` refuses it: the scale of the gradients is a GPU's
     monkeypatch.setattr("transformer.training.step.autocast_dtype", lambda *_: torch.float16)
     fit(model(), batches, n_steps=1, clip_norm=0.01, run=tmp_path, **FLAT)
-    tensors = load_file(checkpoints(tmp_path)[-1]).items()
-    first = [tensor.flatten() for name, tensor in tensors if name.endswith(":exp_avg")]
+    about = read_about(checkpoints(tmp_path)[-1])
+    first = [p["exp_avg"].flatten() for p in about["optimizer"]["state_dict"]["state"].values()]
     assert torch.cat(first).norm().item() == pytest.approx((1 - 0.9) * 0.01, rel=1e-3)
 
 
@@ -624,8 +623,8 @@ def test_training_in_pieces_gives_the_same_weights_and_history(tmp_path):
     expected = fit(whole, batches, n_steps=11, **options)
     fit(first, batches, n_steps=6, run=tmp_path, **options)
     assert [p.name for p in checkpoints(tmp_path)] == [
-        "step-00000004.safetensors",
-        "step-00000006.safetensors",
+        "step-00000004.pt",
+        "step-00000006.pt",
     ]
     got = fit(second, batches, n_steps=11, run=tmp_path, **options)
     assert got.losses == expected.losses
@@ -674,7 +673,7 @@ def test_an_interrupt_saves_the_last_whole_step(where, number, done, tmp_path):
     first, second = model(dropout=0.3), model(seed=1 if done else 0, dropout=0.3)
     with pytest.raises(KeyboardInterrupt):
         fit(first, **functions, **options)
-    assert [p.name for p in checkpoints(tmp_path)] == [f"step-{done:08d}.safetensors"] * (done > 0)
+    assert [p.name for p in checkpoints(tmp_path)] == [f"step-{done:08d}.pt"] * (done > 0)
     expected = whole_run(done, accumulate=2)[0] if done else weights(model())
     assert_close(weights(first), expected, rtol=0, atol=0)
     history = fit(second, **functions, **options)
@@ -694,7 +693,7 @@ def test_whatever_ends_training_the_whole_steps_are_saved(error, tmp_path):
     with pytest.raises(type(error) if isinstance(error, OSError) else error):
         fit(m, text, n_steps=9, run=tmp_path, **FLAT)
     [saved] = checkpoints(tmp_path)
-    assert saved.name == "step-00000004.safetensors"
+    assert saved.name == "step-00000004.pt"
     load_checkpoint(saved, kept := Noisy(seed=1))
     assert_close(weights(m), weights(kept), rtol=0, atol=0)
 
@@ -714,7 +713,7 @@ def test_a_signal_that_waited_for_what_failed_does_not_stop_the_save(tmp_path, m
 
     with pytest.raises(KeyboardInterrupt):
         fit(Noisy(), fails, n_steps=9, run=tmp_path, **FLAT)
-    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000004.safetensors"]
+    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000004.pt"]
 
 
 def test_half_an_update_is_not_saved(tmp_path):
@@ -752,7 +751,7 @@ def test_an_interrupted_evaluation_loses_nothing(tmp_path):
         with pytest.raises(KeyboardInterrupt):
             fit(m, batches, n_steps=9, evaluate=evaluate, evaluate_every=every, **options)
         assert m.training
-        assert [p.name for p in checkpoints(options["run"])] == [f"step-0000000{every}.safetensors"]
+        assert [p.name for p in checkpoints(options["run"])] == [f"step-0000000{every}.pt"]
         history = fit(model(seed=1, dropout=0.3), batches, n_steps=9, **options)
         assert history.losses == whole_run(9)[1]
 
@@ -822,7 +821,7 @@ def test_interrupted_at_any_line_it_ends_in_the_same_bits(tmp_path):
         last = Noisy(seed=2)
         assert learn(last, 6, run) == losses
         assert_close(weights(last), weights(whole), rtol=0, atol=0)
-    assert n_saved == {f"step-{n:08d}.safetensors" for n in (2, 3, 4, 5)}
+    assert n_saved == {f"step-{n:08d}.pt" for n in (2, 3, 4, 5)}
 
 
 def test_an_interrupt_without_a_run_leaves_whole_steps():
@@ -868,7 +867,7 @@ def test_two_processes_share_gradients_once_a_step_and_are_interrupted_apart(tmp
     for process in processes:
         process.join()
     assert [process.exitcode for process in processes] == [0, 0]
-    assert [p.name for p in checkpoints(tmp_path / "run")] == ["step-00000003.safetensors"]
+    assert [p.name for p in checkpoints(tmp_path / "run")] == ["step-00000003.pt"]
     assert [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in (0, 1)] == [6, 6]
 
 
@@ -928,13 +927,13 @@ def test_the_best_checkpoint_stays_beside_the_latest(tmp_path):
     values = iter([3.0, 1.0, math.nan, 1.0, 2.0])
     options = {"evaluate": lambda m: next(values), "evaluate_every": 2, "save_every": 2, **FLAT}
     fit(model(), batches, n_steps=10, run=tmp_path, keep=2, **options)
-    names = [f"step-{n:08d}.safetensors" for n in (4, 8, 10)]
+    names = [f"step-{n:08d}.pt" for n in (4, 8, 10)]
     assert [p.name for p in checkpoints(tmp_path)] == names
-    assert best_checkpoint(tmp_path).name == "step-00000004.safetensors"
+    assert best_checkpoint(tmp_path).name == "step-00000004.pt"
     values = iter([0.5])
     fit(model(), batches, n_steps=12, run=tmp_path, keep=1, **options)
-    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000012.safetensors"]
-    assert best_checkpoint(tmp_path).name == "step-00000012.safetensors"
+    assert [p.name for p in checkpoints(tmp_path)] == ["step-00000012.pt"]
+    assert best_checkpoint(tmp_path).name == "step-00000012.pt"
 
 
 def test_a_loss_that_is_not_finite_stops_training_and_is_not_saved(tmp_path):

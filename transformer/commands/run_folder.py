@@ -2,14 +2,13 @@
 
 settings.json         what the run was started with, digests of its sentences, and its vocabulary:
                       the byte pairs of both languages, or the words of each
-step-….safetensors    checkpoints, see transformer.training.checkpoint
+step-….pt            checkpoints, see transformer.training.checkpoint
 results.json          what was measured at the end
 """
 
 import argparse
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -28,7 +27,7 @@ from transformer.commands.options import (
 from transformer.data.corpus import Tokenizers
 from transformer.data.text import BytePairEncoding, Vocabulary
 from transformer.data.tokens import SPECIALS
-from transformer.files import LOCK, SOFT_LOCK, leftovers, remove_leftovers, replace_file
+from transformer.files import holds_only, remove_leftovers, replace_file
 from transformer.model import Transformer
 from transformer.runtime import default_device
 from transformer.saved import read_json
@@ -102,11 +101,7 @@ class RunFolder:
 
     def check_new(self) -> None:
         """Raises ValueError unless there is nothing yet, an empty folder, or what a kill left."""
-        new = not os.path.lexists(self.path)  # nor a link to nowhere
-        if self.path.is_dir():
-            ours = leftovers(self.path, _SETTINGS) | {self.path / LOCK, self.path / SOFT_LOCK}
-            new = ours.issuperset(self.path.iterdir())
-        if not new:
+        if not holds_only(self.path):
             raise ValueError(f"--out must be a new folder or that of a run, got {self.path}")
 
     def create(self, settings: Settings) -> None:

@@ -12,7 +12,7 @@ from itertools import product
 from torch import Tensor
 
 from transformer_book.drawings.colours import FAINT, INK, PAPER, QUIET, ROLES, Role, at_night
-from transformer_book.drawings.matrix import Matrix, Place, shown
+from transformer_book.drawings.matrix import Place, shares_of, shown
 from transformer_book.drawings.svg import (
     Number,
     Point,
@@ -103,16 +103,29 @@ class Drawing:
         is struck out. Raises ValueError for a number that might be rounded either way.
         """
         numbers = numbers.tolist() if isinstance(numbers, Tensor) else numbers
-        matrix = Matrix(
-            numbers, Place.of_cells(x, y, numbers, size), follow, follow_column, digits, top, lit
-        )
-        for i, j in product(range(matrix.place.n_rows), range(matrix.place.n_columns)):
-            self._cell(matrix, i, j, role_named(role), mask is None or bool(mask[i][j]))
-        place = matrix.place
+        place, shares = Place.of_cells(x, y, numbers, size), shares_of(numbers, digits, top)
+        others_faint = not lit or follow is not None or follow_column is not None
+        for i, j in product(range(place.n_rows), range(place.n_columns)):
+            told, value, cell = i == follow or j == follow_column, numbers[i][j], place.cell(i, j)
+            if mask is not None and not mask[i][j]:
+                self._rect_in(cell, fill=FAINT, fill_opacity=0.4)
+                start, end = (cell.x + 5, cell.y + cell.h - 4), (cell.x + cell.w - 5, cell.y + 4)
+                self.arrow(start, end, head=False)
+            elif value is None:
+                self._rect_in(cell, fill="none", stroke=FAINT, stroke_dasharray="2 3")
+            else:
+                faint = others_faint and not told
+                plain, paint = role == "plain", role_named(role)
+                low, high = (0.12, 0.72) if told else (0.06, 0.28) if faint else (0.1, 0.5)
+                opacity = None if plain else low + (high - low) * shares[i][j]
+                stroke = FAINT if plain else None
+                self._rect_in(cell, fill=paint.surface, stroke=stroke, fill_opacity=opacity)
+                words = "" if digits is None else shown(value, digits)
+                middle = cell.x + cell.w / 2, cell.y + cell.h / 2
+                self.text(*middle, words, bold=told, quiet=faint)
         for i, word in enumerate(rows):
-            told, faint = i == follow, i != follow and matrix.faint
-            middle = y + (i + 0.5) * size[1]
-            self.text(x - 6, middle, word, anchor="end", bold=told, quiet=faint)
+            bold, quiet = i == follow, i != follow and others_faint
+            self.text(x - 6, y + (i + 0.5) * size[1], word, anchor="end", bold=bold, quiet=quiet)
         for j, word in enumerate(columns):
             told = j == follow_column
             self.text(x + (j + 0.5) * size[0], y - 8, word, bold=told, quiet=not told)
@@ -123,24 +136,9 @@ class Drawing:
             self.ring(place.column(follow_column))
         return place
 
-    def _cell(self, matrix: Matrix, i: int, j: int, paint: Role, seen: bool) -> None:
-        place, value = matrix.place.cell(i, j), matrix.numbers[i][j]
-        where = {"x": place.x + 1, "y": place.y + 1, "width": place.w - 2, "height": place.h - 2}
-        if not seen:
-            self._add("rect", **where, rx=2.5, fill=FAINT, fill_opacity=0.4)
-            x, y = place.x, place.y
-            self.arrow((x + 5, y + place.h - 4), (x + place.w - 5, y + 4), head=False)
-        elif value is None:
-            self._add("rect", **where, rx=2.5, fill="none", stroke=FAINT, stroke_dasharray="2 3")
-        else:
-            plain = paint is ROLES["plain"]
-            stroke, opacity = (FAINT, None) if plain else (None, matrix.opacity(i, j))
-            inside = {"fill": paint.surface, "stroke": stroke, "fill_opacity": opacity}
-            self._add("rect", **where, rx=2.5, **inside)
-            told = matrix.is_told(i, j)
-            words = "" if matrix.digits is None else shown(value, matrix.digits)
-            middle = place.x + place.w / 2, place.y + place.h / 2
-            self.text(*middle, words, bold=told, quiet=matrix.faint and not told)
+    def _rect_in(self, cell: Place, **style: str | Number | None) -> None:
+        where = {"x": cell.x + 1, "y": cell.y + 1, "width": cell.w - 2, "height": cell.h - 2}
+        self._add("rect", **where, rx=2.5, **style)
 
     def ring(self, place: Place) -> None:
         """An outline around what is talked about."""

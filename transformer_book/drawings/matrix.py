@@ -1,6 +1,6 @@
 """Where a matrix's cells stand, and how full each is coloured."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from transformer_book.drawings.svg import Number, Point
 
@@ -48,38 +48,14 @@ class Place:
         return ends[name]
 
 
-@dataclass
-class Matrix:
-    """Numbers with their place; the row or column that is told about stands out."""
-
-    numbers: list[list[Number | None]]
-    place: Place
-    follow: int | None
-    follow_column: int | None
-    digits: int | None
-    top: Number
-    lit: bool
-    faint: bool = field(init=False)  # all that is not told about
-
-    def __post_init__(self):
-        held = [rounded(v, self._places) for row in self.numbers for v in row if v is not None]
-        self.top = self.top or max([1e-9, *map(abs, held)])
-        self.faint = not self.lit or self.follow is not None or self.follow_column is not None
-
-    @property
-    def _places(self) -> int:
-        return 2 if self.digits is None else self.digits
-
-    def is_told(self, i: int, j: int) -> bool:
-        return i == self.follow or j == self.follow_column
-
-    def opacity(self, i: int, j: int) -> float:
-        low, high = (0.06, 0.28) if self.faint else (0.1, 0.5)
-        if self.is_told(i, j):
-            low, high = 0.12, 0.72
-        value = self.numbers[i][j]
-        full = 0.0 if value is None else abs(rounded(value, self._places)) / self.top
-        return low + (high - low) * min(1.0, full)
+def shares_of(
+    numbers: list[list[Number | None]], digits: int | None, top: Number
+) -> list[list[float]]:
+    """How large each number is beside ``top``, or beside the largest: 0 to 1, and 0 for None."""
+    places = 2 if digits is None else digits
+    held = [[abs(rounded(value or 0, places)) for value in row] for row in numbers]
+    top = top or max(1e-9, *map(max, held))
+    return [[min(1.0, value / top) for value in row] for row in held]
 
 
 def rounded(value: Number, digits: int) -> float:

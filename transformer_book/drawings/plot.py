@@ -41,13 +41,16 @@ def svg_of(figure: Figure) -> str:
     figure.savefig(drawn, format="svg", metadata=NOTHING)
     _, frame, plot = re.split(r'<svg [^>]*(viewBox="[^"]*")[^>]*>', drawn.getvalue())
     plot = re.sub(r"\A.*?</defs>", "", plot, flags=re.DOTALL)  # a style of all pages around
+    # A mark is drawn wherever it is used.
     marks = dict(MARK.findall(plot))
     plot = re.sub(r"<defs>\s*<path[^>]*>\s*</defs>", "", plot)
     plot = USED.sub(lambda use: mark_at(marks[use[1]], use[2], use[3]), plot)
     plot = re.sub(r'(?<=<g) id="[^"]*"| transform="rotate\(-0 [^"]*"', "", plot)
+    # Words: a formula's letters become lines again, in the letters of the drawings.
     plot = re.sub(r"<text([^>]*)>\s*((?:<tspan[^>]*>[^<]*</tspan>\s*)+)", joined, plot)
     plot = re.sub(r"font-family: '[^;\"]*Serif[^;\"]*", f"font-family: {SERIF}", plot)
     plot = re.sub(r"font-family: '[^;\"]*(?:; )?", "", plot)
+    # Attributes for styles, two places after the point, a line for each element.
     plot = re.sub(r'style="([^"]*)"', as_attributes, plot)
     plot = re.sub(r'="[^"]*"', lambda value: NUMBER.sub(shortened, value[0]), plot)
     plot = re.sub(r"\s*\n\s*(?=[MLCQz\d\"]|</svg>)", " ", plot)

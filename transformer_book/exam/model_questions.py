@@ -4,13 +4,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from transformer.model import Transformer
 from transformer_book.exam import flaws
 from transformer_book.exam.modules import (
-    MOVED,
-    UNNOTICED,
+    ALL,
     WITH_YOUR_WEIGHTS,
     Yours,
     far,
@@ -50,17 +49,11 @@ def ask_runs(mine: Mine) -> str:
         logits = model(SRC, TGT)
         other(torch.full((2, 40), 5), torch.full((2, 35), 4))
     model.steady(SRC, TGT)
-    look = "Return the logits; cross_entropy has the softmax in it (section 9.1)"
-    if _are_shares(logits):
+    total = logits.sum(-1)
+    if (logits >= 0).all() and not far(total, torch.ones_like(total)):
+        look = "Return the logits; cross_entropy has the softmax in it (section 9.1)"
         raise Wrong("each row adds up to 1, so these are probabilities", look)
-    if _are_shares(logits.exp()):
-        raise Wrong("exp of each row adds up to 1, so these are log-probabilities", look)
     return "logits of the right shape, for two models of different sizes"
-
-
-def _are_shares(rows: Tensor) -> bool:
-    total = rows.sum(-1)
-    return bool((rows >= 0).all()) and not far(total, torch.ones_like(total))
 
 
 def _unequal_masks(mine: Mine) -> str:
@@ -98,23 +91,22 @@ def ask_future(mine: Mine) -> str:
         tgt = words[:, :T]
         for place in range(1, T):
             changed = tgt.index_fill(1, torch.tensor(place), 2)
-            moved = model.moved((src, tgt), (src, changed))
-            example = {"src": src, "tgt": tgt, "changed": changed, "logits_moved_by": moved}
+            example = {"src": src, "tgt": tgt, "changed": changed}
             where = f"tgt was changed at place {place}, counted from 0, and"
-            if (moved[:place] > MOVED).any():
-                raise Wrong(
-                    f"the future leaks: {where} logits before it moved",
-                    "The causal mask belongs to the decoder's self-attention, in every layer. A "
-                    "model that leaks learns to copy and cannot write (section 8.6)",
-                    **example,
-                )
-            if (moved[place:] < UNNOTICED).any():
-                look = "Does each place see itself and all before it? tril() keeps the diagonal"
-                raise Wrong(
-                    f"{where} some logits there or behind did not notice",
-                    f"{look} (section 4.4)",
-                    **example,
-                )
+            model.check_stays(
+                (src, tgt), (src, changed), slice(place),
+                f"the future leaks: {where} logits before it moved",
+                "The causal mask belongs to the decoder's self-attention, in every layer. A "
+                "model that leaks learns to copy and cannot write (section 8.6)",
+                **example,
+            )  # fmt: skip
+            model.check_moves(
+                (src, tgt), (src, changed), -1,
+                f"{where} the last logits did not notice",
+                "Does each place see itself and all before it? tril() keeps the diagonal "
+                "(section 4.4)",
+                **example,
+            )  # fmt: skip
     return "a changed word of the target moves no earlier logits, and all later ones"
 
 
@@ -134,15 +126,8 @@ def ask_source(mine: Mine) -> str:
             "made of it? (sections 6.1 and 8.3)",
         ),
     ):
-        moved = model.moved((src, tgt), (changed, tgt))
-        if (moved < UNNOTICED).all():
-            raise Wrong(
-                f"{what}, and the logits did not move",
-                model.hint(SRC, TGT) or look,
-                src=src,
-                changed=changed,
-                tgt=tgt,
-            )
+        symptom, example = f"{what}, and the logits did not move", {"src": src, "changed": changed}
+        model.check_moves((src, tgt), (changed, tgt), ALL, symptom, look, **example, tgt=tgt)
     return "the logits follow the words of the source, and their order"
 
 
@@ -150,12 +135,12 @@ def ask_source(mine: Mine) -> str:
 def ask_padding(mine: Mine) -> str:
     model, tgt = Model(mine), torch.tensor([[1, 4]])
     src, padded = torch.tensor([[4, 2]]), torch.tensor([[4, 2, 0]])
-    moved = model.moved((src, tgt), (padded, tgt))
-    if (moved > MOVED).any():
-        look = "The padding mask of the source is needed twice, in the encoder and where the "
-        look += "decoder looks at the memory (section 8.3)"
-        example = {"src": src, "padded": padded, "tgt": tgt, "logits_moved_by": moved}
-        raise Wrong("one <pad> more behind the source, and the logits moved", look, **example)
+    look = "The padding mask of the source is needed twice, in the encoder and where the "
+    look += "decoder looks at the memory (section 8.3)"
+    symptom = "one <pad> more behind the source, and the logits moved"
+    model.check_stays(
+        (src, tgt), (padded, tgt), ALL, symptom, look, src=src, padded=padded, tgt=tgt
+    )
     targets = torch.tensor([[1, 4, 5], [1, 6, 0]])
     together, alone = model(SRC, targets), model(SRC[1:, :3], targets[1:, :2])
     if far(together[1:, :2], alone):

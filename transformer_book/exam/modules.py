@@ -11,6 +11,7 @@ from transformer_book.exam.flaws import Change, flaw_of
 from transformer_book.exam.reader import Mine, check_takes
 from transformer_book.exam.report import NotThereYet, Wrong
 
+ALL = slice(None)
 MOVED, UNNOTICED = 1e-3, 1e-5  # float32 leaves some 1e-6 where nothing has moved
 WITH_YOUR_WEIGHTS = "with your weights in it, the book's gives the same numbers"
 
@@ -88,7 +89,7 @@ class Yours:
         return argument[:, 0] if is_mask and mask_axes(self.mine) == 3 else argument
 
     def shape_for(self, *arguments: Any) -> tuple[int, ...]:
-        """That of the answer to ``arguments``."""
+        """The shape that the answer to ``arguments`` must have."""
         return tuple(arguments[0].shape)
 
     def works(self, *arguments: Any) -> bool:
@@ -110,12 +111,27 @@ class Yours:
         """How far each place of the first answer of the batch moves, from one call to another."""
         return (self(*after) - self(*before))[0].abs().amax(-1)
 
+    def check_stays(
+        self, before: tuple, after: tuple, places: Any, symptom: str, look: str, **example: Tensor
+    ) -> None:
+        """Raises Wrong where the answer moves at one of ``places``, which must not notice."""
+        moved = self.moved(before, after)
+        if (moved[places] > MOVED).any():
+            raise Wrong(symptom, self.hint(*before) or look, **example, moved_by=moved)
+
+    def check_moves(
+        self, before: tuple, after: tuple, places: Any, symptom: str, look: str, **example: Tensor
+    ) -> None:
+        """Raises Wrong where the answer moves at none of ``places``, which must notice."""
+        if (self.moved(before, after)[places] < UNNOTICED).all():
+            raise Wrong(symptom, self.hint(*before) or look, **example)
+
     def books(self) -> Iterable[Any]:
         """The package's modules with the reader's weights, one of which is to be the same."""
         raise NotImplementedError
 
     def hint(self, *arguments: Any) -> str:
-        """Of the first known mistake that gives the reader's answer; "" if none does."""
+        """The hint of the first known mistake that gives the reader's answer; "" if none does."""
         with contextlib.suppress(NotThereYet, Wrong):
             answer = self(*arguments)
             return flaw_of(self.books(), self.flaws, lambda book: not far(book(*arguments), answer))

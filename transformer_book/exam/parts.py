@@ -5,7 +5,6 @@ from typing import NamedTuple
 
 from transformer_book.exam import (
     functions,
-    heads,
     layers,
     model_questions,
     training_questions,
@@ -23,26 +22,26 @@ class Part(NamedTuple):
     trains: bool = False
 
 
-MODEL = ("EncoderLayer", "DecoderLayer", "causal_mask", "padding_mask", "positions")
-OF_MODEL = ("Transformer, the future", "Transformer, the source", "Transformer, padding")
-TO_TRAIN = ("Transformer, the numbers", "train_step", "greedy_decode")
+MODEL_PARTS = ("EncoderLayer", "DecoderLayer", "causal_mask", "padding_mask", "positions")
+BEHAVIOUR = ("Transformer, the future", "Transformer, the source", "Transformer, padding")
+NEEDED_TO_TRAIN = ("Transformer, the numbers", "train_step", "greedy_decode")
 PARTS = {
     "attention": Part(functions.ask_attention),
     "causal_mask": Part(functions.ask_causal_mask),
     "padding_mask": Part(functions.ask_padding_mask),
     "positions": Part(functions.ask_positions),
-    "MultiHeadAttention": Part(heads.ask_heads, ("attention",)),
+    "MultiHeadAttention": Part(layers.ask_heads, ("attention",)),
     "EncoderLayer": Part(layers.ask_encoder_layer, ("MultiHeadAttention",)),
     "DecoderLayer": Part(layers.ask_decoder_layer, ("MultiHeadAttention",)),
-    "Transformer": Part(model_questions.ask_runs, MODEL),
+    "Transformer": Part(model_questions.ask_runs, MODEL_PARTS),
     "Transformer, the future": Part(model_questions.ask_future, ("Transformer",)),
     "Transformer, the source": Part(model_questions.ask_source, ("Transformer",)),
-    "Transformer, padding": Part(model_questions.ask_padding, OF_MODEL[:1]),
-    "Transformer, the numbers": Part(model_questions.ask_numbers, OF_MODEL),
+    "Transformer, padding": Part(model_questions.ask_padding, ("Transformer",)),
+    "Transformer, the numbers": Part(model_questions.ask_numbers, BEHAVIOUR),
     "loss": Part(functions.ask_loss),
     "train_step": Part(training_questions.ask_train_step, ("loss",)),
     "greedy_decode": Part(training_questions.ask_greedy_decode),
-    "translation": Part(translation.ask_translation, TO_TRAIN, trains=True),
+    "translation": Part(translation.ask_translation, NEEDED_TO_TRAIN, trains=True),
 }
 
 

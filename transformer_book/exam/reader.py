@@ -42,8 +42,7 @@ class Mine:
         body = getattr(thing, "forward", thing)
         if body is nn.Module.forward:
             methods = [n for n, method in vars(thing).items() if isinstance(method, FunctionType)]
-            has = _near("forward", methods, "__call__")
-            raise NotThereYet(f"{name} has no forward yet{has}")
+            raise NotThereYet(f"{name} has no forward yet{_near('forward', methods)}")
         if is_empty(body):
             raise NotThereYet(f"{name} holds only dots so far")
         check_takes(name, thing, takes)
@@ -81,20 +80,16 @@ class Mine:
         return f"{line}\n{INDENT}{name[0]}" if name else line
 
 
-def _near(wanted: str, names: Iterable[str], *also: str) -> str:
-    near = [name for name in names if name in also or _similar(name, wanted)]
+def _near(wanted: str, names: Iterable[str]) -> str:
+    """`` (it has …)``, with the names that are written much like the one that is wanted."""
+    near = []
+    for name in names:
+        a, b = (text.replace("_", "").lower() for text in (name, wanted))
+        begins = len(a) > 3 and (a.startswith(b) or b.startswith(a))
+        # an EncoderLayer is no misspelt DecoderLayer
+        if begins or (a[:1] == b[:1] and SequenceMatcher(None, a, b).ratio() >= ALIKE):
+            near.append(name)
     return f" (it has {', '.join(near)})" if near else ""
-
-
-def _similar(name: str, wanted: str) -> bool:
-    """Another spelling, the beginning (``Multihead``), or the capitals (``MHA``)."""
-    capitals = "".join(letter for letter in wanted if letter.isupper())
-    a, b = (text.replace("_", "").lower() for text in (name, wanted))
-    if not a or a[0] != b[0]:  # EncoderLayer and DecoderLayer
-        return False
-    begins = min(len(a), len(b)) > 3 and (a.startswith(b) or b.startswith(a))
-    alike = SequenceMatcher(None, a, b).ratio() >= ALIKE
-    return begins or alike or (len(capitals) > 1 and name.upper() == capitals)
 
 
 def check_takes(name: str, function: Callable, takes: tuple[str, ...]) -> None:

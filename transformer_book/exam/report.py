@@ -35,7 +35,7 @@ class Result:
 
     @property
     def is_unwritten(self) -> bool:
-        """Whether there is nothing to say but that."""
+        """Whether it says only that the part is not written yet."""
         return " has no " in self.text and self.text.endswith(" yet")
 
 

@@ -3,28 +3,20 @@
 A process that goes on for too long is ended, and the parts behind it are asked in a new one.
 """
 
-import json
+import multiprocessing
 import os
-import queue
-import secrets
-import subprocess
-import sys
-import tempfile
-import threading
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
 
 from transformer_book.exam.allowed import objection
 from transformer_book.exam.parts import PARTS
 from transformer_book.exam.report import FILE, Result
+from transformer_book.exam.worker import answer_all
 
-WORKER = "transformer_book.exam.worker"
 PATIENCE = 40.0  # seconds without a word; a part takes less than one, on an idle machine
 WHILE_TRAINING = 8.0  # times as patient: a quarter of the training lies between two words
 NAMED = 3  # of the parts that are not written; the others are only counted
-Message = dict[str, Any]
 
 
 def exam(file: str | os.PathLike[str] = "mine.py", *, only: str = "") -> None:
@@ -55,17 +47,16 @@ def examine(path: Path, names: Sequence[str], *, patience: float = PATIENCE) -> 
         print(f"✗ {no}")
         return []
     results: list[Result] = []
-    unwritten = 0
     while len(results) < len(names):
         for line in _answers(path, names[len(results) :], results, patience):
-            is_unwritten = isinstance(line, Result) and line.is_unwritten
-            unwritten += is_unwritten
-            if not is_unwritten or unwritten <= NAMED:
-                print(line, flush=True)
             if isinstance(line, Result):
+                if line.part == FILE:
+                    print(line)
+                    return []
                 results.append(line)
-        if results[-1].part == FILE:
-            return []
+                if line.is_unwritten and sum(r.is_unwritten for r in results) > NAMED:
+                    continue
+            print(line, flush=True)
     marks = Counter(result.mark for result in results)
     last = f"{marks['✓']} of {len(results)} right"
     last += f", {marks['✗']} wrong" if marks["✗"] else ""
@@ -77,57 +68,36 @@ def _answers(
     path: Path, names: Sequence[str], known: Sequence[Result], patience: float
 ) -> Iterator[str | Result]:
     """What one process says of the parts; where it ends too early, of that at which it was."""
+    context = multiprocessing.get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
     spoilt_by = {result.part: result.spoilt_by for result in known}
-    request = {"file": str(path), "parts": names, "spoilt_by": spoilt_by}
-    key = secrets.token_hex()
-    with tempfile.TemporaryFile() as errors:
-        process = subprocess.Popen(
-            [sys.executable, "-P", "-m", WORKER],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
-        )  # fmt: skip
-        assert process.stdin
-        with process.stdin:
-            process.stdin.write(json.dumps(request | {"key": key}).encode())
-        messages: queue.Queue[Message | None] = queue.Queue()
-        waiting = (process.stdout, key.encode(), messages)
-        threading.Thread(target=_read, args=waiting, daemon=True).start()
-        at, seconds = FILE, None
-        try:
-            while message := messages.get(timeout=seconds):
-                match message:
-                    case {"begin": at}:
-                        seconds = seconds_for(at, patience)
-                    case {"tell": line}:
-                        yield line
-                    case {"end": True}:
+    process = context.Process(target=answer_all, args=(path, names, spoilt_by, theirs))
+    process.start()
+    theirs.close()
+    at, seconds = FILE, None
+    try:
+        while ours.poll(seconds):
+            match ours.recv():
+                case ("begin", at):
+                    seconds = seconds_for(at, patience)
+                case Result() as result:
+                    yield result
+                    if at in (FILE, names[-1]):
                         return
-                    case result:
-                        yield Result(**result)
-            errors.seek(0)
-            last = errors.read().decode(errors="replace").strip().splitlines()[-1:]
-            text = ": ".join(["the process ended before it had answered", *last])
-            yield Result(at, "✗", text, at)
-        except queue.Empty:
-            text = f"nothing came for {seconds:.0f} seconds, so it was stopped. Either a loop "
-            text += "never ends, or your computer was too busy (--patience waits longer)"
-            if at == FILE:
-                text += '. If it trains, do so under: if __name__ == "__main__"'
-            yield Result(at, "○", text, at)
-        finally:
-            process.kill()
-            process.wait()
+                case line:
+                    yield line
+        text = f"nothing came for {seconds:.0f} seconds, so it was stopped. Either a loop "
+        text += "never ends, or your computer was too busy (--patience waits longer)"
+        if at == FILE:
+            text += '. If it trains, do so under: if __name__ == "__main__"'
+        yield Result(at, "○", text, at)
+    except EOFError:
+        yield Result(at, "✗", "the process ended before it had answered", at)
+    finally:
+        process.kill()
+        process.join()
 
 
-def seconds_for(name: str, patience: float) -> float | None:
+def seconds_for(name: str, patience: float) -> float:
     """How long to wait for a word of the part ``name``."""
     return patience * (WHILE_TRAINING if name != FILE and PARTS[name].trains else 1)
-
-
-def _read(pipe: IO[bytes], key: bytes, messages: "queue.Queue[Message | None]") -> None:
-    """What begins with the key; None where the pipe ends."""
-    with pipe:
-        for line in pipe:
-            if line.startswith(key):
-                messages.put(json.loads(line[len(key) :]))
-    messages.put(None)

@@ -1,19 +1,17 @@
 """The end of the exam: the reader's model learns the book's little corpus, and translates."""
 
 from collections.abc import Callable
-from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from transformer.data.batches import BucketedBatches, pad
-from transformer.data.tokens import BOS_ID, EOS_ID, PAD_ID
+from transformer.data.tokens import EOS_ID, PAD_ID
 from transformer.training.objective import linear_schedule
 from transformer_book.exam.model_questions import NAME
 from transformer_book.exam.modules import made
 from transformer_book.exam.reader import Mine
-from transformer_book.exam.report import NotThereYet, Wrong
-from transformer_book.exam.training_questions import book_step
+from transformer_book.exam.report import Wrong
 from transformer_book.experiments.translator import SENTENCES, corpus
 
 SIZES = {"d_model": 64, "n_heads": 4, "n_layers": 2, "d_ff": 128}
@@ -26,10 +24,10 @@ GOOD = 0.9  # the page's file gets 0.98
 def ask_translation(mine: Mine) -> str:
     """Trains, tells how it goes, and lets the file translate."""
     sizes = {"src_vocab": len(corpus().english), "tgt_vocab": len(corpus().french)} | SIZES
+    step = mine.get("train_step", "model", "optimizer", "src", "tgt")
+    decode = mine.get("greedy_decode", "model", "src", "max_len")
     torch.manual_seed(3)
     model = made(mine, NAME, sizes, ("src", "tgt"))
-    step = _yours_or(mine, book_step, "train_step", "model", "optimizer", "src", "tgt")
-    decode = _yours_or(mine, book_decode, "greedy_decode", "model", "src", "max_len")
     losses = _train(mine, model, step)
     model.eval()
     written = _written(mine, decode, model, [s.split() for s in SENTENCES])
@@ -56,14 +54,6 @@ def ask_translation(mine: Mine) -> str:
     return f"it has learned, and translates sentences that it has never seen{tip}"
 
 
-def _yours_or(mine: Mine, books: Callable, name: str, *takes: str) -> Any:
-    try:
-        return mine.get(name, *takes)
-    except NotThereYet:
-        mine.tell(f"  (You have no {name} yet, so it takes the book's.)")
-        return books
-
-
 def _train(mine: Mine, model: nn.Module, step: Callable) -> list[float]:
     """The loss of each step, in nats."""
     batches = BucketedBatches(corpus().examples, batch_size=BATCH, seed=0)
@@ -79,15 +69,6 @@ def _train(mine: Mine, model: nn.Module, step: Callable) -> list[float]:
         if number % (N_STEPS // 4) == 0:
             mine.tell(f"  step {number}: loss {losses[-1]:.2f}")
     return losses
-
-
-@torch.no_grad()
-def book_decode(model: nn.Module, src: Tensor, max_len: int) -> Tensor:
-    """The likeliest word at each step."""
-    tgt = torch.full((len(src), 1), BOS_ID)
-    for _ in range(max_len):
-        tgt = torch.cat([tgt, model(src, tgt)[:, -1].argmax(-1, keepdim=True)], dim=1)
-    return tgt[:, 1:]
 
 
 def _written(mine: Mine, decode: Callable, model: nn.Module, sentences: list) -> list[str]:

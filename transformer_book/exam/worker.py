@@ -1,17 +1,12 @@
-"""The process in which the reader's file is run: a line of JSON for each thing that is to be told.
+"""What happens in the process in which the reader's file is run; ``runner.py`` starts it."""
 
-Started by ``runner.py``, which says on its standard input what to ask. What the file itself prints
-is not shown.
-"""
-
-import json
 import os
 import sys
 import warnings
-from dataclasses import asdict
+from collections.abc import Sequence
+from multiprocessing.connection import Connection
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import torch
 
@@ -21,62 +16,42 @@ from transformer_book.exam.reader import Mine
 from transformer_book.exam.report import FILE, Result
 
 
-class Pipe:
-    """The pipe to the runner, which believes only lines with its key, from this process.
+def answer_all(
+    path: Path, names: Sequence[str], spoilt_by: dict[str, str], pipe: Connection
+) -> None:
+    """Sends into ``pipe`` what comes of each part, when it begins, and lines to be told between.
 
-    A line of ours starts on a new line, whatever the reader's file has written there.
+    What the file itself prints is not shown.
     """
-
-    def __init__(self, key: str):
-        self._pipe, self._key, self._process = os.dup(1), key, os.getpid()
-        nothing = os.open(os.devnull, os.O_RDWR)
-        os.dup2(nothing, 0)
-        os.dup2(nothing, 1)
-
-    def __call__(self, **message: Any) -> None:
-        if os.getpid() != self._process:  # the reader's file has forked
-            os._exit(0)
-        os.write(self._pipe, f"\n{self._key}{json.dumps(message)}\n".encode())
-
-
-def main() -> None:
-    """Answers what is asked: a file, its parts, and which others are known to be spoilt."""
-    asked = json.load(sys.stdin)
-    send = Pipe(asked["key"])
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nothing, stream)
     torch.set_num_threads(1)  # so that a busy computer is no slower than it must be
     warnings.simplefilter("ignore")
-    path = Path(asked["file"]).resolve()
     with LargestTensor():  # for the first time, which takes some seconds
         torch.zeros(1)
-    send(begin=FILE)
+    pipe.send(("begin", FILE))
     try:
-        mine = load(path)
+        mine = load(path.resolve())
     except BaseException as error:  # sys.exit is an answer, too
-        text = f"{path.name}: your code stopped{Mine(ModuleType('mine'), path).where(error)}"
+        text = f"{path.name}: your code stopped"
+        text += Mine(ModuleType("mine"), path.resolve()).where(error)
         if isinstance(error, FileNotFoundError):
             text += "\n    The exam brings its own sentences: delete the lines that read yours"
             text += ", and what is made of them."
-        send(**asdict(Result(FILE, "✗", text)))
-    else:
-        mine.tell = lambda line: send(tell=line)
-        for name in asked["parts"]:
-            send(begin=name)
-            send(**asdict(answer(mine, name, asked["spoilt_by"])))
-    send(end=True)
+        pipe.send(Result(FILE, "✗", text))
+        return
+    mine.tell = pipe.send
+    for name in names:
+        pipe.send(("begin", name))
+        pipe.send(answer(mine, name, spoilt_by))
 
 
 def load(path: Path) -> Mine:
     """Runs the file as a module called ``mine``; raises whatever it raises."""
-    if path.suffix != ".py":
-        raise ValueError(f"path must be that of a Python file, got {path}")
     module = ModuleType("mine")
     module.__file__ = str(path)
     sys.modules["mine"] = module
     # not through importlib, whose cache takes a file of the same size and second for the same file
     exec(compile(path.read_bytes(), path, "exec"), module.__dict__)
     return Mine(module, path)
-
-
-if __name__ == "__main__":
-    main()
-    os._exit(0)  # whatever threads of the reader's still run

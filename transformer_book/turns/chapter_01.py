@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from transformer.data.tokens import EOS_ID, PAD_ID
+from transformer_book.turns import drawn
 from transformer_book.your_turn import Question, YourTurn
 
 
@@ -20,16 +21,13 @@ def _states(
     return torch.stack(states[1 - shift : len(states) - shift])
 
 
-def _networks() -> Iterator[tuple[Tensor, ...]]:
-    g = torch.Generator().manual_seed(0)
-    for S, d, n in ((2, 3, 1), (3, 4, 2), (6, 5, 4)):
-        yield tuple(torch.randn(shape, generator=g) for shape in ((S, d), (n, d), (n, n), (n,)))
-
-
 check_rnn = YourTurn(
     "Your turn 1.1",
     _states,
-    list(_networks()),
+    [
+        drawn(seed, (S, d), (n, d), (n, n), (n,))
+        for seed, (S, d, n) in enumerate(((2, 3, 1), (3, 4, 2), (6, 5, 4)))
+    ],
     mistakes={
         "the old state has no part in it": lambda *p: _states(*p, carry=False),
         "W_h is transposed": lambda x, W_x, W_h, b: _states(x, W_x, W_h.T, b),

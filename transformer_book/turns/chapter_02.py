@@ -5,6 +5,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
+from transformer_book.turns import drawn
 from transformer_book.your_turn import Question, YourTurn
 
 # Your turn 2.1
@@ -15,11 +16,6 @@ def two_line_look_back(s: Tensor, h: Tensor) -> tuple[Tensor, Tensor]:
     return weights, weights @ h
 
 
-def states(seed: int, S: int, width: int) -> tuple[Tensor, Tensor]:
-    g = torch.Generator().manual_seed(seed)
-    return torch.randn(width, generator=g), torch.randn(S, width, generator=g)
-
-
 def with_weights(weigh: Callable[[Tensor], Tensor]) -> Callable:
     """A look back with other weights, made from the scores."""
     return lambda s, h: (weigh(h @ s), weigh(h @ s) @ h)
@@ -28,7 +24,7 @@ def with_weights(weigh: Callable[[Tensor], Tensor]) -> Callable:
 check_look_back = YourTurn(
     "Your turn 2.1",
     two_line_look_back,
-    [states(1, 3, 2), states(2, 4, 3), states(3, 7, 5)],
+    [drawn(1, (2,), (3, 2)), drawn(2, (3,), (4, 3)), drawn(3, (5,), (7, 5))],
     mistakes={
         "the exponentials are not divided by their sum": with_weights(torch.exp),
         "take the exponential of each score first": with_weights(lambda e: e / e.sum()),
@@ -41,18 +37,8 @@ check_look_back = YourTurn(
 # The exercises
 
 
-def general_inputs(seed: int, S: int, d: int) -> tuple[Tensor, ...]:
-    g = torch.Generator().manual_seed(seed)
-    return tuple(torch.randn(*n, generator=g) for n in ((d,), (S, d), (d, d)))
-
-
 def by_autograd(e: Tensor, h: Tensor) -> Tensor:
     return torch.autograd.functional.jacobian(lambda e: e.softmax(0) @ h, e).T.contiguous()
-
-
-def scored(seed: int, S: int, d: int) -> tuple[Tensor, Tensor]:
-    g = torch.Generator().manual_seed(seed)
-    return torch.randn(S, generator=g), torch.randn(S, d, generator=g)
 
 
 check_2_1 = Question(
@@ -74,7 +60,7 @@ check_2_2 = Question(
 check_2_3 = YourTurn(
     "Exercise 2.3",
     lambda s, h, W: h @ W.T @ s,
-    [general_inputs(1, 3, 2), general_inputs(2, 5, 3), general_inputs(3, 7, 4)],
+    [drawn(d - 1, (d,), (S, d), (d, d)) for S, d in ((3, 2), (5, 3), (7, 4))],
     mistakes={
         "W stands on the other side: this is W s · h_j": lambda s, h, W: h @ W @ s,
         "this is the dot product, without W": lambda s, h, W: h @ s,
@@ -92,7 +78,7 @@ check_2_4 = Question(
 check_2_5 = YourTurn(
     "Exercise 2.5",
     by_autograd,
-    [scored(1, 3, 2), scored(2, 4, 3), scored(3, 7, 5)],
+    [drawn(1, (3,), (3, 2)), drawn(2, (4,), (4, 3)), drawn(3, (7,), (7, 5))],
     mistakes={
         "c depends on all weights, and they all change with e_j": (
             lambda e, h: e.softmax(0)[:, None] * h

@@ -7,14 +7,14 @@ from torch import nn
 
 from transformer.attention import attention, attention_weights
 from transformer.masks import causal_mask, padding_mask
+from transformer_book.turns import drawn
 from transformer_book.your_turn import Question, YourTurn
 
 
 def _three(T, S, d_k, d_v):
     """Queries, keys and values, and a mask by which each query loses one key."""
-    g = torch.Generator().manual_seed(T)
-    q, k, v = (torch.randn(n, m, generator=g) for n, m in ((T, d_k), (S, d_k), (S, d_v)))
-    return q, k, v, torch.arange(S) != torch.arange(T)[:, None] % S
+    mask = torch.arange(S) != torch.arange(T)[:, None] % S
+    return *drawn(T, (T, d_k), (S, d_k), (S, d_v)), mask
 
 
 def _far_below_zero(q, k, v, mask):

@@ -4,6 +4,7 @@ import torch
 
 from transformer.attention import attention
 from transformer.multihead import MultiHeadAttention
+from transformer_book.turns import drawn
 from transformer_book.your_turn import Question, YourTurn
 
 
@@ -37,9 +38,7 @@ def _of_x_alone(x, y, W_q, W_k, W_v, W_o, n_heads):
 
 
 def _words_and_matrices(T: int, S: int, d_model: int, n_heads: int) -> tuple:
-    g = torch.Generator().manual_seed(T)
-    x, y = (torch.randn(n, d_model, generator=g) for n in (T, S))
-    return x, y, *torch.randn(4, d_model, d_model, generator=g), n_heads
+    return *drawn(T, (T, d_model), (S, d_model), *4 * [(d_model, d_model)]), n_heads
 
 
 check_multi_head = YourTurn(
@@ -74,7 +73,7 @@ check_split = YourTurn(
     _cut,
     [
         (torch.arange(12.0).view(1, 3, 4), 2),
-        (torch.randn(2, 5, 12, generator=torch.Generator().manual_seed(0)), 3),
+        (*drawn(0, (2, 5, 12)), 3),
     ],
     mistakes={
         "that is a view to the final shape, and it mixes the words": _cut_by_view,
@@ -96,10 +95,7 @@ def _by_broadcasting(x, W_q, W_k, W_v, W_o):
 
 
 def _for_einsum(seed: int, B: int, T: int, d_model: int, h: int, d_k: int) -> tuple:
-    g = torch.Generator().manual_seed(seed)
-    x = torch.randn(B, T, d_model, generator=g)
-    W_o = torch.randn(h, d_k, d_model, generator=g)
-    return x, *torch.randn(3, h, d_model, d_k, generator=g), W_o
+    return drawn(seed, (B, T, d_model), *3 * [(h, d_model, d_k)], (h, d_k, d_model))
 
 
 check_5_2 = YourTurn(
@@ -126,10 +122,8 @@ def _not_transposed(W_q, W_k, W_v, W_o, M):
 
 
 def _for_basis(seed: int, d_model: int, d_k: int) -> tuple:
-    g = torch.Generator().manual_seed(seed)
-    M = torch.randn(d_k, d_k, generator=g) + 3 * torch.eye(d_k)
-    W_o = torch.randn(d_k, d_model, generator=g)
-    return *torch.randn(3, d_model, d_k, generator=g), W_o, M
+    M, *matrices = drawn(seed, (d_k, d_k), *3 * [(d_model, d_k)], (d_k, d_model))
+    return *matrices, M + 3 * torch.eye(d_k)
 
 
 check_5_4 = YourTurn(

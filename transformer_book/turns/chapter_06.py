@@ -3,6 +3,7 @@
 import torch
 
 from transformer.positional import sinusoidal_encoding
+from transformer_book.turns import drawn
 from transformer_book.your_turn import Question, YourTurn
 
 
@@ -46,15 +47,10 @@ def _paired(x, **options):  # the same for neighbouring columns
     return _by_halves(x[:, order], **options)[:, torch.tensor(order).argsort()]
 
 
-def _rows():
-    g = torch.Generator().manual_seed(0)
-    return [(torch.randn(n, d, generator=g),) for n, d in ((2, 4), (3, 6), (7, 10), (64, 4))]
-
-
 check_rotary = YourTurn(
     "Your turn 6.2",
     _paired,
-    _rows(),
+    [drawn(0, shape) for shape in ((2, 4), (3, 6), (7, 10), (64, 4))],
     mistakes={
         "yours turns the other way round": lambda x: _paired(x, sense=-1),
         "each pair has its own speed; yours all have the first's": lambda x: _paired(x, power=0.0),

@@ -5,6 +5,7 @@ import math
 import torch
 from torch import nn
 
+from transformer_book.turns import drawn
 from transformer_book.your_turn import Question, YourTurn
 
 
@@ -21,17 +22,15 @@ def _wrong_norm(dim=-1, correction=0, inside=True):
     return norm
 
 
-def _norm_inputs():
-    g = torch.Generator().manual_seed(0)
-    for T, d_model, eps in ((2, 3, 1e-5), (3, 5, 0.5), (6, 4, 1e-5)):
-        gamma, beta = torch.randn(2, d_model, generator=g)
-        yield 3 * torch.randn(T, d_model, generator=g) + 1, gamma, beta, eps
+def _norm_input(T, d_model, eps):
+    gamma, beta, x = drawn(T, (d_model,), (d_model,), (T, d_model))
+    return 3 * x + 1, gamma, beta, eps
 
 
 check_norm = YourTurn(
     "Your turn 7.1",
     _right_norm,
-    list(_norm_inputs()),
+    [_norm_input(2, 3, 1e-5), _norm_input(3, 5, 0.5), _norm_input(6, 4, 1e-5)],
     mistakes={
         "the variance divides by d, not by d - 1": _wrong_norm(correction=1),
         "ε is inside of the root": _wrong_norm(inside=False),
@@ -45,20 +44,14 @@ def _right_ffn(x, W_1, b_1, W_2, b_2):
     return nn.functional.linear(nn.functional.linear(x, W_1.T, b_1).relu(), W_2.T, b_2)
 
 
-def _random(g, *shapes):
-    return tuple(torch.randn(shape, generator=g) for shape in shapes)
-
-
-def _ffn_inputs():
-    g = torch.Generator().manual_seed(2)
-    for T, d_model, d_ff in ((1, 2, 3), (4, 3, 5), (6, 4, 9)):
-        yield _random(g, (T, d_model), (d_model, d_ff), (d_ff,), (d_ff, d_model), (d_model,))
+def _ffn_input(seed, T, d_model, d_ff):
+    return drawn(seed, (T, d_model), (d_model, d_ff), (d_ff,), (d_ff, d_model), (d_model,))
 
 
 check_ffn = YourTurn(
     "Your turn 7.2",
     _right_ffn,
-    list(_ffn_inputs()),
+    [_ffn_input(2, 1, 2, 3), _ffn_input(3, 4, 3, 5), _ffn_input(4, 6, 4, 9)],
     mistakes={
         "without max(0, …) two matrices are one": lambda x, W, b, V, c: (x @ W + b) @ V + c,
         "ReLU is between the matrices, not at the end": lambda x, W, b, V, c: (
@@ -72,16 +65,10 @@ check_7_1 = Question("Exercise 7.1", math.sqrt(3 / 4), mistakes={3 / 4: "take th
 check_7_2 = Question("Exercise 7.2", "no")
 
 
-def _rezero_inputs():
-    g = torch.Generator().manual_seed(0)
-    for n, alpha in ((1, 0.0), (2, -2.0), (3, 0.5)):
-        yield *torch.randn(2, n, n + 1, generator=g), alpha
-
-
 check_7_3 = YourTurn(
     "Exercise 7.3",
     lambda x, y, alpha: x + alpha * y,
-    list(_rezero_inputs()),
+    [(*drawn(n, (n, n + 1), (n, n + 1)), alpha) for n, alpha in ((1, 0.0), (2, -2.0), (3, 0.5))],
     mistakes={"only the sublayer's output is scaled, not x": lambda x, y, a: a * (x + y)},
 )
 check_7_4 = Question(
@@ -103,16 +90,13 @@ def _all_experts(x, router, W_1, W_2):
     return torch.einsum("te,etd->td", weights, (x @ W_1).relu() @ W_2)
 
 
-def _mixture_inputs():
-    g = torch.Generator().manual_seed(0)
-    for T, d_model, n, d_ff in ((2, 3, 4, 5), (7, 5, 3, 4)):
-        yield _random(g, (T, d_model), (d_model, n), (n, d_model, d_ff), (n, d_ff, d_model))
-
-
 check_7_5 = YourTurn(
     "Exercise 7.5",
     _best_expert,
-    list(_mixture_inputs()),
+    [
+        drawn(0, (T, d_model), (d_model, n), (n, d_model, d_ff), (n, d_ff, d_model))
+        for T, d_model, n, d_ff in ((2, 3, 4, 5), (7, 5, 3, 4))
+    ],
     mistakes={"only the best expert speaks; in yours all do": _all_experts},
 )
 check_7_6 = Question(

@@ -10,6 +10,7 @@ from transformer.layers import FeedForward, LayerNorm
 from transformer.masks import causal_mask
 from transformer.model import DecoderLayer, Transformer
 from transformer.multihead import MultiHeadAttention
+from transformer_book.turns import drawn
 from transformer_book.your_turn import Question, YourTurn
 
 
@@ -67,8 +68,7 @@ def _normed_first(layer, y, memory, tgt_mask, src_mask):
 
 
 def _layer_example(B, T, S):
-    g = torch.Generator().manual_seed(T)
-    y, memory = torch.randn(B, T, 4, generator=g), torch.randn(B, S, 4, generator=g)
+    y, memory = drawn(T, (B, T, 4), (B, S, 4))
     words = torch.ones(B, 1, 1, T, dtype=torch.bool)
     words[1:, ..., -1] = False  # the second target ends with padding
     src_mask = (torch.arange(S) < S - 1).expand(B, 1, 1, S)  # the last one is padding

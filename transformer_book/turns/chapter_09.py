@@ -48,7 +48,7 @@ class _Tiny(nn.Module):
         return "a tiny model"
 
 
-class _Told:
+class _Named:
     """A function that prints as its name."""
 
     def __init__(self, name, function):
@@ -69,17 +69,17 @@ def _tiny_batch(step):
 
 
 def _loop_inputs():
-    tiny_batches = _Told("tiny batches", _tiny_batch)
-    falling = _Told("0.1 / (step + 1)", lambda step: 0.1 / (step + 1))
-    usual = _Told("torch.optim.Adam", torch.optim.Adam)
+    tiny_batches = _Named("tiny batches", _tiny_batch)
+    falling = _Named("0.1 / (step + 1)", lambda step: 0.1 / (step + 1))
+    usual = _Named("torch.optim.Adam", torch.optim.Adam)
     shorter = functools.partial(torch.optim.Adam, betas=(0.9, 0.98))
-    other = _Told("Adam with a β₂ of 0.98", shorter)
+    other = _Named("Adam with a β₂ of 0.98", shorter)
     yield _Tiny(0), tiny_batches, 2, falling, usual
     yield _Tiny(1), tiny_batches, 5, falling, other
     yield _Tiny(2), tiny_batches, 12, falling, usual
     # the gradients of one batch get small: what Adam keeps of the large ones has to fade
-    one_batch = _Told("the same batch", lambda step: _tiny_batch(0))
-    yield _Tiny(3), one_batch, 60, _Told("0.1", lambda step: 0.1), usual
+    one_batch = _Named("the same batch", lambda step: _tiny_batch(0))
+    yield _Tiny(3), one_batch, 60, _Named("0.1", lambda step: 0.1), usual
 
 
 class _OnACopy:

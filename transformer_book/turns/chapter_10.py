@@ -9,6 +9,7 @@ from transformer.attention import attention
 from transformer.cache import KeyValueCache
 from transformer.data.tokens import BOS_ID, EOS_ID
 from transformer.decoding.search import keep_top_p
+from transformer_book.turns import drawn
 from transformer_book.your_turn import Question, YourTurn
 
 
@@ -34,8 +35,8 @@ class Chain:
 
 
 def _random_table(V, seed):
-    g = torch.Generator().manual_seed(seed)
-    return (2 * torch.randn(V, V, generator=g)).log_softmax(dim=-1)
+    (x,) = drawn(seed, (V, V))
+    return (2 * x).log_softmax(dim=-1)
 
 
 _even = [0.25, 0.25, 0.25, 0.25]
@@ -163,9 +164,8 @@ def _cached_with(order=1, values=True, keep=True):
 
 
 def _step_of(B, h, t, d, seed):
-    g = torch.Generator().manual_seed(seed)
-    q, k, v = (torch.randn(B, h, 1, d, generator=g) for _ in range(3))
-    return q, k, v, tuple(torch.randn(B, h, t, d, generator=g) for _ in range(2))
+    *new, keys, values = drawn(seed, *3 * [(B, h, 1, d)], *2 * [(B, h, t, d)])
+    return *new, (keys, values)
 
 
 check_cache = YourTurn(
@@ -231,9 +231,7 @@ def _groups_dealt_out(q, k, v):
 
 
 def _in_groups(seed: int, B: int, h: int, g: int, T: int, S: int, d_k: int) -> tuple:
-    generator = torch.Generator().manual_seed(seed)
-    q = torch.randn(B, h, T, d_k, generator=generator)
-    return q, *torch.randn(2, B, g, S, d_k, generator=generator)
+    return drawn(seed, (B, h, T, d_k), (B, g, S, d_k), (B, g, S, d_k))
 
 
 check_10_6 = YourTurn(

@@ -7,6 +7,7 @@ from transformer.cache import Memory
 from transformer.config import TransformerConfig
 from transformer.data.tokens import PAD_ID
 from transformer.model import Transformer
+from transformer_book.turns import drawn
 from transformer_book.your_turn import Question, YourTurn
 
 
@@ -128,22 +129,17 @@ check_12_2 = Question(
 )
 
 
-def _lens_inputs():
-    g = torch.Generator().manual_seed(0)
-    for T, d_model, V in ((2, 3, 5), (3, 4, 6)):
-        norm = nn.LayerNorm(d_model).requires_grad_(False)
-        norm.weight.copy_(torch.arange(1, d_model + 1))
-        yield (
-            torch.randn(T - 1, T, d_model, generator=g),
-            norm,
-            torch.randn(V, d_model, generator=g),
-        )
+def _lens_input(T, d_model, V):
+    norm = nn.LayerNorm(d_model).requires_grad_(False)
+    norm.weight.copy_(torch.arange(1, d_model + 1))
+    states, weight = drawn(0, (T - 1, T, d_model), (V, d_model))
+    return states, norm, weight
 
 
 check_12_3 = YourTurn(
     "Exercise 12.3",
     lambda states, norm, weight: norm(states) @ weight.T,
-    list(_lens_inputs()),
+    [_lens_input(2, 3, 5), _lens_input(3, 4, 6)],
     mistakes={"normalise first, as the last state is": lambda x, norm, w: x @ w.T},
 )
 

@@ -6,6 +6,7 @@ from functools import partial
 import torch
 from torch.nn.functional import cross_entropy
 
+from transformer_book.turns import drawn
 from transformer_book.your_turn import Question, YourTurn
 
 
@@ -41,17 +42,19 @@ def _one_pass(scores, values, fix_sum=1, fix_out=1):
     return out / total
 
 
-def _scores_and_values():
-    g = torch.Generator().manual_seed(0)
-    yield torch.tensor([1.0, 3.0]), torch.tensor([[1.0, 0.0, 2.0], [0.0, 1.0, 4.0]])
-    for n, c in ((5, 2), (9, 2000)):
-        yield c * torch.randn(n, generator=g), torch.randn(n, 4, generator=g)
+def _scores_and_values(n, factor):
+    scores, values = drawn(0, (n,), (n, 4))
+    return factor * scores, values
 
 
 check_online = YourTurn(
     "Your turn 13.2",
     _one_pass,
-    list(_scores_and_values()),
+    [
+        (torch.tensor([1.0, 3.0]), torch.tensor([[1.0, 0.0, 2.0], [0.0, 1.0, 4.0]])),
+        _scores_and_values(5, 2),
+        _scores_and_values(9, 2000),
+    ],
     mistakes={
         "correct the sum, too, when the maximum grows": partial(_one_pass, fix_sum=0),
         "correct the output, too": partial(_one_pass, fix_out=0),

@@ -3,6 +3,7 @@
 import torch
 
 from transformer.data.tokens import PAD_ID
+from transformer_book.turns import drawn
 from transformer_book.your_turn import Question, YourTurn
 
 
@@ -55,17 +56,14 @@ check_14_1 = Question(
 )
 
 
-def _lora_inputs():
-    for seed, (n, d_in, d_out, r) in enumerate(((2, 4, 5, 2), (3, 6, 5, 3))):
-        g = torch.Generator().manual_seed(seed)
-        shapes = (n, d_in), (d_in, d_out), (d_in, r), (r, d_out)
-        yield *(torch.randn(shape, generator=g) for shape in shapes), 3.0 + seed
+def _lora_input(seed, n, d_in, d_out, r):
+    return *drawn(seed, (n, d_in), (d_in, d_out), (d_in, r), (r, d_out)), 3.0 + seed
 
 
 check_14_2 = YourTurn(
     "Exercise 14.2",
     lambda x, W, A, B, alpha: x @ W + alpha / A.size(1) * (x @ A @ B),
-    list(_lora_inputs()),
+    [_lora_input(0, 2, 4, 5, 2), _lora_input(1, 3, 6, 5, 3)],
     mistakes={
         "alpha is divided by the rank": lambda x, W, A, B, a: x @ W + a * (x @ A @ B),
         "the frozen W counts, too": lambda x, W, A, B, a: a / A.size(1) * (x @ A @ B),

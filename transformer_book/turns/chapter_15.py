@@ -4,6 +4,7 @@ from functools import partial
 
 import torch
 
+from transformer_book.turns import drawn
 from transformer_book.your_turn import Question, YourTurn
 
 
@@ -21,9 +22,8 @@ def _block(x, attend, gain_1, gain_2, W_1, W_3, W_2, mean=0.0, stream=0, gate=No
 
 
 def _drawn_block(B, T, d, d_ff, seed):
-    g = torch.Generator().manual_seed(seed)
     shapes = ((B, T, d), (d,), (d,), (d, d_ff), (d, d_ff), (d_ff, d))
-    x, *others = (torch.randn(s, generator=g) + 0.5 for s in shapes)
+    x, *others = (x + 0.5 for x in drawn(seed, *shapes))
     return x, lambda z: z.cumsum(dim=1).roll(1, dims=-1), *others
 
 
@@ -50,8 +50,7 @@ def _in_blocks(W, bits, width, most=None):
     return ((x / ruler).round() * ruler).reshape(W.shape)
 
 
-_g = torch.Generator().manual_seed(2)
-_weights = torch.randn(4, 8, generator=_g)
+(_weights,) = drawn(2, (4, 8))
 _weights[:, 0] *= 20
 _weights[2, 4:] = 0.0
 check_rulers = YourTurn(
@@ -122,8 +121,7 @@ def _loads(x, W_r, b, k, after=True):
 
 
 def _drawn_words(B, d, n, k, seed):
-    g = torch.Generator().manual_seed(seed)
-    x, W_r, b = (torch.randn(s, generator=g) for s in ((B, d), (d, n), (n,)))
+    x, W_r, b = drawn(seed, (B, d), (d, n), (n,))
     return x, W_r, 0.2 * b, k
 
 

@@ -5,12 +5,8 @@ from functools import partial
 
 import torch
 
+from transformer_book.turns import drawn
 from transformer_book.your_turn import Question, YourTurn
-
-
-def _drawn(*shapes, seed):
-    g = torch.Generator().manual_seed(seed)
-    return tuple(torch.randn(*shape, generator=g) for shape in shapes)
 
 
 def _latent_scores(q, c, W_k):
@@ -22,8 +18,8 @@ check_latent = YourTurn(
     _latent_scores,
     [
         tuple(map(torch.tensor, ([[1.0, 0, 2]], [[1.0, 2], [3, 0]], [[1.0, 0, 1], [0, 1, 1]]))),
-        _drawn((2, 16), (40, 4), (4, 16), seed=0),
-        _drawn((3, 24), (50, 5), (5, 24), seed=1),
+        drawn(0, (2, 16), (40, 4), (4, 16)),
+        drawn(1, (3, 24), (50, 5), (5, 24)),
     ],
     mistakes={
         "the keys of all words are made; W_k can be put to the query instead": (
@@ -70,7 +66,7 @@ def _small_state(fade, write):
 
 
 def _state(d_k, d_v, fade, write, seed):
-    S, k, v = _drawn((d_k, d_v), (d_k,), (d_v,), seed=seed)
+    S, k, v = drawn(seed, (d_k, d_v), (d_k,), (d_v,))
     return S, k / k.norm(), v, fade, write
 
 
@@ -122,7 +118,7 @@ check_16_3 = YourTurn(
     _with_nothing,
     [
         (torch.zeros(1, 3), 0.0),
-        (*_drawn((2, 4), seed=0), 1.5),
+        (*drawn(0, (2, 4)), 1.5),
         (100 * torch.tensor([[1.0, 0.5, -1.0], [-1.0, -2.0, -3.0]]), 20.0),
     ],
     mistakes={
@@ -146,7 +142,7 @@ def _picked(q, k, v, index, n, by_scores=False, forgets=False):
 
 
 def _drawn_index(T, S, d_k, d_v, n, seed):
-    return *_drawn((T, d_k), (S, d_k), (S, d_v), (T, S), seed=seed), n
+    return *drawn(seed, (T, d_k), (S, d_k), (S, d_v), (T, S)), n
 
 
 check_16_4 = YourTurn(
@@ -190,7 +186,7 @@ def _seen_ahead(q, k, v, a):
 
 
 def _drawn_fading(T, d_k, d_v, seed):
-    q, k, v = _drawn((T, d_k), (T, d_k), (T, d_v), seed=seed)
+    q, k, v = drawn(seed, (T, d_k), (T, d_k), (T, d_v))
     return q, k, v, 0.5 + torch.rand(T, generator=torch.Generator().manual_seed(seed)) / 2
 
 

@@ -6,6 +6,7 @@ from math import comb
 import torch
 from torch import nn
 
+from transformer_book.turns import drawn
 from transformer_book.your_turn import YourTurn
 
 
@@ -117,10 +118,9 @@ def _gradient(z, v, tau, factor=1.0, rows=True, teacher=True):
     return factor * tau * difference / (len(z) if rows else 1)
 
 
-_g = torch.Generator().manual_seed(0)
 _pairs = [
     (torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 2.0]]), 2.0),
-    *((3 * torch.randn(n, 5, generator=_g), 3 * torch.randn(n, 5, generator=_g), tau)
+    *((*(3 * x for x in drawn(n, (n, 5), (n, 5))), tau)
       for n, tau in ((2, 4.0), (3, 0.5), (4, 1.0))),
 ]  # fmt: skip
 check_18_3 = YourTurn(
