@@ -39,3 +39,13 @@ def ctrl_c():
     yield
     gc.callbacks[:] = callbacks
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session")
+def hf():
+    """Hugging Face's transformers, without bars and warnings."""
+    import transformers
+
+    transformers.logging.disable_progress_bar()
+    transformers.logging.set_verbosity_error()
+    return transformers

@@ -2,7 +2,6 @@
 
 import copy
 import math
-from collections.abc import Callable
 
 import torch
 from torch import Tensor, nn
@@ -139,16 +138,16 @@ def position_by_loops(length: int, d_model: int) -> Tensor:
     return table
 
 
-def gradients(module: nn.Module, *inputs: Tensor, loss: Tensor) -> dict[str, Tensor]:
-    """d loss / d each parameter and each input, by name."""
-    named = dict(module.named_parameters()) | {f"input {i}": x for i, x in enumerate(inputs)}
+def gradients(module: nn.Module, loss: Tensor) -> dict[str, Tensor]:
+    """d loss / d each parameter, by name."""
+    named = dict(module.named_parameters())
     return dict(zip(named, torch.autograd.grad(loss, named.values()), strict=True))
 
 
-def torch_gradients(ours: nn.Module, convert: Callable, grads: dict[str, Tensor]):
-    """The gradients of our parameters under the names and in the shapes of PyTorch's module."""
+def torch_gradients(ours: Transformer, grads: dict[str, Tensor]) -> dict[str, Tensor]:
+    """The gradients of our parameters under the names and in the shapes of PyTorch's modules."""
     carrier = copy.deepcopy(ours)
     with torch.no_grad():
         for name, p in carrier.named_parameters():
             p.copy_(grads[name])
-    return dict(convert(carrier).named_parameters())
+    return dict(TorchTransformer(carrier).named_parameters())

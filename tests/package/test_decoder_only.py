@@ -10,6 +10,7 @@ from transformer.data.batches import TextBatch
 from transformer.decoding import greedy_decode
 from transformer.decoding.protocol import Decodable, Selectable
 from transformer.family import DecoderOnly, FamilyConfig
+from transformer.layers import Dropout
 from transformer.multihead import MultiHeadAttention, record_attention
 from transformer.training import evaluate_loss, smoothed_cross_entropy
 from transformer.training.objective import count_labels
@@ -46,6 +47,12 @@ def prompts():
     return tokens
 
 
+def stepwise(model, src, tgt):
+    """The logits of ``tgt``, one token at a time."""
+    state = model.start_decoding(src, max_len=tgt.size(1))
+    return torch.stack([model.decode_next(y, state) for y in tgt.unbind(1)], dim=1)
+
+
 @KINDS
 def test_a_prompt_goes_on_as_it_would_alone_and_with_its_last_word_as_the_first_token(kind):
     made, tokens = model(kind), prompts()[:3]
@@ -71,9 +78,9 @@ def test_padding_may_have_any_id():
     padded = prompts().masked_fill(prompts() == 0, 1)
     assert_close(made(padded)[1:2, 2:], made(padded[1:2, 2:]), rtol=0, atol=1e-12)
     assert 1 not in greedy_decode(made, padded, bos_id=3, eos_id=2, max_len=1)
-    state, written = made.start_decoding(padded, max_len=2), torch.tensor([[3, 4]] * 4)
-    steps = torch.stack([made.decode_next(y, state) for y in written.unbind(1)], dim=1)
-    assert_close(steps, made.decode(written, made.encode(padded)), rtol=0, atol=1e-12)
+    tgt = torch.tensor([[3, 4]] * 4)
+    whole = made.decode(tgt, made.encode(padded))
+    assert_close(stepwise(made, padded, tgt), whole, rtol=0, atol=1e-12)
 
 
 @KINDS
@@ -83,9 +90,9 @@ def test_without_padding_every_token_is_text_in_the_whole_and_in_the_steps(kind)
     tokens = prompts()
     assert_close(text(tokens[:1]), padded(tokens[:1]), rtol=0, atol=1e-12)  # no 0 in the first
     assert (text(tokens) - padded(tokens)).abs().amax(dim=(1, 2))[1:3].min() > 0.01
-    state, written = text.start_decoding(tokens, max_len=3), torch.tensor([[0, 3, 0]] * 4)
-    steps = torch.stack([text.decode_next(y, state) for y in written.unbind(1)], dim=1)
-    assert_close(steps, text.decode(written, text.encode(tokens)), rtol=0, atol=1e-12)
+    tgt = torch.tensor([[0, 3, 0]] * 4)
+    whole = text.decode(tgt, text.encode(tokens))
+    assert_close(stepwise(text, tokens, tgt), whole, rtol=0, atol=1e-12)
 
 
 def test_without_padding_every_label_has_a_loss_but_pytorchs_own_that_has_none():
@@ -101,26 +108,6 @@ def test_without_padding_every_label_has_a_loss_but_pytorchs_own_that_has_none()
     some = smoothed_cross_entropy(logits, labels, smoothing=0.0, pad_id=None)
     wanted = nn.functional.cross_entropy(logits.flatten(0, 1), labels.flatten(), reduction="sum")
     assert_close(some, wanted)
-
-
-class Strange(nn.Module):
-    """Attention from elsewhere, which knows no cache."""
-
-    def __init__(self, attention):
-        super().__init__()
-        self.attention = attention
-
-    def forward(self, query, key, value, mask=None):
-        return self.attention(query, key, value, mask)
-
-
-def test_attention_that_takes_no_cache_decodes_without():
-    made = model("gpt2")
-    expected = greedy_decode(made, prompts(), bos_id=1, **ENDS)
-    assert made.takes_cache
-    made.blocks[1].self_attention = Strange(made.blocks[1].self_attention)
-    assert not made.takes_cache
-    assert torch.equal(greedy_decode(made, prompts(), bos_id=1, **ENDS), expected)
 
 
 @KINDS
@@ -156,9 +143,10 @@ def test_refuses_tokens_and_lengths():
         assert longest.length == 6 + y
 
 
-def test_every_part_drops_out_and_all_attention_is_the_packages():
-    made = DecoderOnly(CONFIGS["gpt2"].replace(dropout=0.25))
-    rates = [m.p for m in made.modules() if type(m).__name__ == "Dropout"]
+@KINDS
+def test_every_part_drops_out_and_all_attention_is_the_packages(kind):
+    made = DecoderOnly(CONFIGS[kind].replace(dropout=0.25))
+    rates = [m.p for m in made.modules() if isinstance(m, Dropout)]
     assert rates == [0.25] * (1 + 2 * 2)  # the embedding, two sub-layers in two blocks
     assert sum(isinstance(m, MultiHeadAttention) for m in made.modules()) == 2
 

@@ -33,15 +33,6 @@ ENDS = {"bos_id": BOS_ID, "eos_id": EOS_ID}
 
 
 @pytest.fixture(scope="module")
-def hf():
-    import transformers
-
-    transformers.logging.disable_progress_bar()
-    transformers.logging.set_verbosity_error()
-    return transformers
-
-
-@pytest.fixture(scope="module")
 def byte_pairs():
     return BytePairEncoding.train(
         ["the dog runs .", "ein Hund läuft über das Gras ."] * 3, vocab_size=290
@@ -110,11 +101,8 @@ def pair(request, hf, byte_pairs, words, tmp_path):
     return (model, src, tgt), theirs
 
 
-@pytest.mark.parametrize("kind", ["shared", "shared, from zero", "words"])
-def test_the_logits_are_ours(hf, byte_pairs, words, tmp_path, kind):
-    src, tgt = words if kind == "words" else (byte_pairs, byte_pairs)
-    model, zero = random_model(src, tgt), kind == "shared, from zero"
-    theirs, tokenizer, _ = exported(hf, tmp_path / "new", model, src, tgt, start_from_zero=zero)
+def test_the_logits_are_ours(pair):
+    (model, src, tgt), (theirs, tokenizer, _) = pair
     texts = tokenizer(LINES, padding=True, return_tensors="pt")
     tokens = torch.randint(3, len(tgt), (len(LINES), 9), generator=torch.Generator().manual_seed(3))
     tokens[:, 0] = BOS_ID
@@ -155,17 +143,9 @@ def test_generation_is_set_as_translate_decodes(pair):
 
 
 ODD = [
-    *(
-        "",
-        "Ein",
-        " zwei  Leerzeichen ",
-        "<eos>",
-        "vor <pad> nach",
-        "<eos>!",
-        "e\u0301",
-        "Über\tdas",
-    ),
-    *("日本 🎉", "das <unk> Gras", "<pad><eos>", "Gras .", "ΟΔΟΣ ΣΑΣ", "\u0130\u1e9e\u01c5"),
+    *("", "Ein", " zwei  Leerzeichen ", "<eos>", "vor <pad> nach", "<eos>!", "e\u0301"),
+    *("Über\tdas", "日本 🎉", "das <unk> Gras", "<pad><eos>", "Gras .", "ΟΔΟΣ ΣΑΣ"),
+    "\u0130\u1e9e\u01c5",
 ]
 
 
@@ -214,10 +194,6 @@ def test_it_can_go_on_learning(hf, byte_pairs, tmp_path):
     ("changes", "message"),
     [
         ({"norm": "pre"}, "model must have norm = 'post', as Marian has, got 'pre'"),
-        (
-            {"position": "rotary", "n_heads": 2},
-            "position = 'sinusoidal', as Marian has, got 'rotary",
-        ),
         ({"position": "learned"}, "model must have position = 'sinusoidal', as Marian has, got 'l"),
         ({"pad_id": 4}, "model must have pad_id = 0, as Marian has, got 4"),
     ],

@@ -105,14 +105,6 @@ GEMMA3 = {
 }
 
 
-@pytest.fixture(scope="module")
-def hf():
-    import transformers
-
-    transformers.logging.disable_progress_bar()
-    return transformers
-
-
 def real(make, config, sizes, seed=0):
     """A model of theirs, all of whose weights are away from where they start, in float64."""
     torch.manual_seed(0)
@@ -156,18 +148,6 @@ def assert_same(mine, wanted, tokens, atol):
 
 
 @pytest.mark.parametrize("side", ["right", "left"])
-@pytest.mark.parametrize("name", GPT2)
-def test_gpt2_is_the_real_one(hf, name, side):
-    theirs, tokens = gpt2(hf, name), texts(side)
-    ours = load_gpt2(theirs.state_dict(), theirs.config.to_dict()).double()
-    words = (tokens != 0).long()
-    where = (words.cumsum(1) - 1).clamp(min=0)  # as their generate has it
-    wanted = theirs(tokens, attention_mask=words, position_ids=where).logits
-    assert_same(ours(tokens), wanted, tokens, 1e-12)
-    assert not ours.training
-
-
-@pytest.mark.parametrize("side", ["right", "left"])
 @pytest.mark.parametrize("make", ["BertForMaskedLM", "BertForPreTraining"])
 @pytest.mark.parametrize("name", BERT)
 def test_bert_is_the_real_one(hf, name, make, side):
@@ -188,25 +168,31 @@ def test_bert_is_the_real_one(hf, name, make, side):
     assert_same(ours(tokens), theirs(tokens, attention_mask=tokens != 0)[0], tokens, 1e-12)
 
 
-TODAY = [
+DECODERS = [
+    *((gpt2, load_gpt2, name) for name in GPT2),
     *((llama, load_llama, name) for name in LLAMA),
     *((mistral, load_mistral, name) for name in MISTRAL),
     *((gemma3, load_gemma3, name) for name in GEMMA3),
 ]
 
 
+of_each_decoder = pytest.mark.parametrize(
+    ("make", "load", "name"), DECODERS, ids=[name for _, _, name in DECODERS]
+)
+
+
 @pytest.mark.parametrize("side", ["right", "left"])
-@pytest.mark.parametrize(("make", "load", "name"), TODAY, ids=[name for _, _, name in TODAY])
-def test_a_model_of_today_is_the_real_one(hf, make, load, name, side):
+@of_each_decoder
+def test_a_decoder_is_the_real_one(hf, make, load, name, side):
     theirs, tokens = make(hf, name), texts(side)
     ours = load(theirs.state_dict(), theirs.config.to_dict()).double()
-    wanted = theirs(tokens, attention_mask=(tokens != 0).long()).logits
-    # theirs turns and normalises in float32
-    assert_same(ours(tokens), wanted, tokens, 5e-6 * wanted.abs().max().item())
+    words = (tokens != 0).long()
+    where = (words.cumsum(1) - 1).clamp(min=0)  # as their generate has it
+    wanted = theirs(tokens, attention_mask=words, position_ids=where).logits
+    # those of today turn and normalise in float32
+    tolerance = 1e-12 if make is gpt2 else 5e-6 * wanted.abs().max().item()
+    assert_same(ours(tokens), wanted, tokens, tolerance)
     assert not ours.training
-
-
-CASES = [(gpt2, load_gpt2, name) for name in GPT2] + TODAY
 
 
 LOADERS = [
@@ -317,7 +303,7 @@ def test_refuses_weights_that_are_missing_or_left_over(hf, make, load, name):
 
 
 WRONG = [
-    (gpt2, load_gpt2, {"model_type": "gpt_neo"}, "model_type 'gpt2', got 'gpt_neo'"),
+    (gpt2, load_gpt2, {"model_type": "gpt_neo"}, "config must .* 'gpt2', got 'gpt_neo'"),
     (gpt2, load_gpt2, {"activation_function": "silu"}, "an activation of .*, got 'silu'"),
     (gpt2, load_gpt2, {"scale_attn_weights": False}, "scale_attn_weights = True .* got False"),
     (gpt2, load_gpt2, {"scale_attn_by_inverse_layer_idx": True}, "inverse_layer_idx = False"),
@@ -345,13 +331,27 @@ WRONG = [
     (gemma3, load_gemma3, {"rope_parameters": {WINDOW: {"type": "yarn"}}}, "got 'yarn'"),
     (gemma3, load_gemma3, {"rope_parameters": {"rope_type": "default"}}, r"each .*\['rope_type'\]"),
     (llama, load_llama, {"mlp_bias": None}, "mlp_bias = False .* got None"),
+    # A null that stands for nothing is refused, and so is what would give other numbers in silence.
+    (gpt2, load_gpt2, {"n_embd": "16"}, "must be an integer, got '16"),
+    (gpt2, load_gpt2, {"activation_function": None}, "an activation of .*, got None"),
+    (gpt2, load_gpt2, {"tie_word_embeddings": None}, "tie_embeddings must be a bool, got None"),
+    (llama, load_llama, {"hidden_act": None}, "hidden_act = 'silu' .* got None"),
+    (llama, load_llama, {"rope_parameters": {"rope_theta": None}}, "rope_theta must .*, got None"),
+    (mistral, load_mistral, {"rope_parameters": None, "rope_theta": None}, "rope_.* got None"),
+    (gemma3, load_gemma3, {"query_pre_attn_scalar": 0}, "must be a positive number, got 0"),
+    (gemma3, load_gemma3, {"query_pre_attn_scalar": None}, "query_pre_attn_scalar .* got None"),
+    (
+        *(gemma3, load_gemma3, {"layer_types": None, "sliding_window_pattern": -6}),
+        "sliding_window_pattern must be a positive number, got -6",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("make", "load", "changes", "message"), WRONG)
+@pytest.mark.usefixtures("unchecked")
 def test_refuses_models_that_our_parts_cannot_be(hf, make, load, changes, message):
     theirs = make(hf)
-    with pytest.raises(ValueError, match=f"config must have .*{message}"):
+    with pytest.raises((TypeError, ValueError), match=message):
         load(theirs.state_dict(), theirs.config.to_dict() | changes)
 
 
@@ -380,12 +380,9 @@ def test_refuses_what_is_no_model(hf, tmp_path):
         load_gpt2(untied, config)
 
 
-POINTER = b"version git-lfs/spec/v1\noid sha256:0\nsize 1234\n"
 DAMAGED_WEIGHTS = {
     "cut off": lambda data: data[: len(data) // 2],
-    "empty": lambda data: b"",
     "a pickle": lambda data: pickle.dumps([1]),
-    "a pointer of Git LFS": lambda data: POINTER,
 }
 
 
@@ -399,46 +396,6 @@ def test_a_damaged_file_is_named(hf, damage, tmp_path):
     config.write_bytes(config.read_bytes()[:-3])
     with pytest.raises(ValueError, match=f"^{config} is not the config of a model: "):
         load_llama(tmp_path)
-
-
-# A null that stands for nothing is refused, and so is what would give other numbers in silence.
-WRONG_VALUES = [
-    (gpt2, load_gpt2, {"n_embd": "16"}, "must be an integer, got '16"),
-    (gpt2, load_gpt2, {"activation_function": None}, "an activation of .*, got None"),
-    (gpt2, load_gpt2, {"tie_word_embeddings": None}, "tie_embeddings must be a bool, got None"),
-    (llama, load_llama, {"hidden_act": None}, "hidden_act = 'silu' .* got None"),
-    (
-        llama,
-        load_llama,
-        {"rope_parameters": {"rope_theta": None}},
-        "config: rope_theta must be a positive .*, got None",
-    ),
-    (
-        mistral,
-        load_mistral,
-        {"rope_parameters": None, "rope_theta": None},
-        "rope_theta .* got None",
-    ),
-    (
-        gemma3,
-        load_gemma3,
-        {"query_pre_attn_scalar": 0},
-        "scalar must be a positive number, got 0",
-    ),
-    (gemma3, load_gemma3, {"query_pre_attn_scalar": None}, "query_pre_attn_scalar .* got None"),
-    (
-        *(gemma3, load_gemma3, {"layer_types": None, "sliding_window_pattern": -6}),
-        "sliding_window_pattern must be a positive number, got -6",
-    ),
-]
-
-
-@pytest.mark.parametrize(("make", "load", "changes", "message"), WRONG_VALUES)
-@pytest.mark.usefixtures("unchecked")
-def test_refuses_values_that_no_model_has(hf, make, load, changes, message):
-    theirs = make(hf)
-    with pytest.raises((TypeError, ValueError), match=message):
-        load(theirs.state_dict(), theirs.config.to_dict() | changes)
 
 
 def test_what_may_be_null_in_a_config_follows_from_the_rest(hf):
@@ -492,7 +449,7 @@ def with_one_token(make, load, hf, name, seed=0, **changes):
 
 
 @pytest.mark.parametrize("padding", [None, END], ids=["no padding", "the end"])
-@pytest.mark.parametrize(("make", "load", "name"), CASES, ids=[name for _, _, name in CASES])
+@of_each_decoder
 def test_the_end_of_a_text_is_a_token_like_any_other(hf, make, load, name, padding):
     theirs, ours = with_one_token(make, load, hf, name, pad_token_id=padding)
     tokens = torch.tensor(list(PACKED.values()))
@@ -504,7 +461,7 @@ def test_the_end_of_a_text_is_a_token_like_any_other(hf, make, load, name, paddi
 
 
 @pytest.mark.parametrize("use_cache", [True, False], ids=["cached", "uncached"])
-@pytest.mark.parametrize(("make", "load", "name"), CASES, ids=[name for _, _, name in CASES])
+@of_each_decoder
 def test_greedy_decoding_ends_where_their_generate_ends(hf, make, load, name, use_cache):
     theirs, ours = with_one_token(make, load, hf, name, seed=3)
     g = torch.Generator().manual_seed(4)

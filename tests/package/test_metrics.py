@@ -215,10 +215,6 @@ BAD = [
         "hypotheses must be as many as references, got 1 and 2",
     ),
     (
-        lambda: bleu(hypotheses=[], references=[]),
-        "hypotheses must hold at least one sentence, got none",
-    ),
-    (
         lambda: chrf(hypotheses=["a"], references=["a", "b"]),
         "hypotheses must be as many as references, got 1 and 2",
     ),
@@ -238,8 +234,6 @@ BAD = [
         bad_weights(2, 3, 4, 4),
         r"weights must have shape \(2, 4, 4\) .* heads averaged, got \(2, 3, 4, 4\)",
     ),
-    (bad_weights(2, 5, 4), r"weights must have shape \(2, 4, 4\) .* got \(2, 5, 4\)"),
-    (bad_weights(2, 4, 3), r"weights must have shape \(2, 4, 4\) .* got \(2, 4, 3\)"),
     (bad_weights(1, 4, 4), r"weights must have shape \(2, 4, 4\) .* got \(1, 4, 4\)"),
     (bad_weights(2, 4, 4, tgt=TGT[:1]), r"fit src \(2, 4\) and tgt \(1, 5\)"),
     (bad_weights(2, 4, 4, value=math.nan), "weights must be finite, got inf or NaN"),
@@ -259,7 +253,6 @@ BAD = [
         lambda: alignment_error_rate([set()], [set()], [{(0, 0)}]),
         "predicted and sure must hold at least one link, got none",
     ),
-    (lambda: alignment_error_rate([], []), "predicted must hold at least one sentence, got none"),
     (
         lambda: alignment_error_rate([set()], [set(), set()]),
         "predicted must be as many as sure, got 1 and 2",
