@@ -66,7 +66,7 @@ def ours(model: Transformer, src: Tensor, n: int, n_beams: int) -> Tensor:
 
 
 def exported(model: Transformer, folder: Path) -> dict[str, Decode]:
-    """By name what decodes with these weights as our export and CTranslate2's converter leave them.
+    """Makes, by name, what decodes with these weights as our export and CTranslate2 have them.
 
     CTranslate2, which runs on CPUs, takes part where it is installed.
     """

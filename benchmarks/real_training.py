@@ -76,7 +76,7 @@ def bare_loop(model: peers.Peer, batches: Sequence[Batch]) -> Callable[[], None]
 def our_fit(
     s: Setting, device: torch.device, batches: Sequence[Batch], *, accumulate: int = 1
 ) -> Callable[[], object]:
-    """As the command line trains, with clipping, seeds of each step and the history of losses."""
+    """Trains as the command line does: clipping, a seed for each step, the history of losses."""
     ours = peers.build(s, device, only=("ours",))["ours"]
     assert isinstance(ours, peers.Ours)
     return lambda: fit(

@@ -46,7 +46,7 @@ def interleave(
 
 
 def summary(seconds: dict[str, np.ndarray]) -> dict[str, dict]:
-    """For each case its median and quartiles, and how many times the first case it takes."""
+    """The median and quartiles of each case, and how many times the first case it takes."""
     first = next(iter(seconds.values()))
     return {
         name: {

@@ -63,7 +63,7 @@ def _facts(known: Experiment, runs: Sequence[Run]) -> Iterator[str]:
 
 
 def _seconds(known: Experiment, runs: Sequence[Run]) -> float:
-    """Of one run, as stored or as the experiment thinks."""
+    """The seconds of one run, as stored or as the experiment thinks."""
     timed = [run.seconds for run in runs if run.seconds is not None]
     return mean(timed) if timed else known.seconds
 

@@ -133,7 +133,7 @@ def rehearse(
     given: Iterable[str] = GIVEN,
     soft: bool = False,
 ) -> list[str]:
-    """All that goes wrong when Colab opens ``chapter`` in a copy of ``environment``."""
+    """What goes wrong when Colab opens ``chapter`` in a copy of ``environment``."""
     with tempfile.TemporaryDirectory(dir=environment.parent) as name:
         own, content = Path(name) / "environment", Path(tempfile.mkdtemp(dir=name))
         # Hard links: pip replaces files and never writes into them, so the original stays as it is.

@@ -101,7 +101,7 @@ def _fits(line: str, how: str) -> bool:
 
 
 def run(chapter: Path, how: str) -> list[str]:
-    """All that goes wrong in a chapter whose turns and exercises are all ``how``."""
+    """What goes wrong in a chapter whose turns and exercises are all ``how``."""
     committed, notebook = (nbformat.read(chapter, as_version=4) for _ in range(2))
     fill(notebook, how)
     if stopped := execute_or_say(notebook, chapter.parent):

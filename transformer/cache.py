@@ -283,7 +283,7 @@ class Caches:
 
 
 class DecodingState(Caches):
-    """All that an encoder-decoder keeps while it writes: the memory, and its decoder's caches.
+    """What an encoder-decoder keeps while it writes: the memory, and its decoder's caches.
 
     A row is a text that is being written. The beams of a search are several texts of one source::
 

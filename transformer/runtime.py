@@ -101,7 +101,7 @@ class HasModes(Protocol):
 
 @contextmanager
 def evaluating(model: HasModes) -> Iterator[None]:
-    """Without dropout and without gradients; each module's mode is restored.
+    """Turns dropout and gradients off for the block, and restores each module's mode.
 
     For one thread at a time: a model that several threads decode with is in ``eval()`` before.
     """

@@ -181,7 +181,7 @@ def read_json(file: Path, form: str | None, what: str, **kinds: type) -> dict[st
 def parse_json(
     data: bytes | str, file: Path, form: str | None, what: str, **kinds: type
 ) -> dict[str, Any]:
-    """As ``read_json``, of ``data`` that was read from ``file``."""
+    """Does as ``read_json``, with ``data`` that was read from ``file``."""
     try:
         about = json.loads(data)
         if not isinstance(about, dict):

@@ -246,7 +246,7 @@ def _processes(device: torch.device | None) -> Iterator[torch.device]:
 
 @contextlib.contextmanager
 def _the_first_goes_before(device: torch.device) -> Iterator[None]:
-    """Of several processes the first is done with the block before the others begin it.
+    """Lets the first of several processes end the block before the others begin it.
 
     Where it fails, it says why, and they end without a word.
     """

@@ -136,7 +136,7 @@ class Beams:
         self.ended.append(Finished(self.going[some], written, log_p[some]))
 
     def finish(self) -> list[Finished]:
-        """All that was set aside; a sentence without an end counts as far as it is written.
+        """What was set aside; a sentence without an end counts as far as it is written.
 
         Raises ValueError where the logits were NaN. These are the first among the continuations
         and, being not above -∞, never end: so the sentence is still in the table, and it is enough

@@ -100,7 +100,7 @@ def step_of(path: Path) -> int:
 
 
 def best_checkpoint(run: str | Path) -> Path:
-    """Of the checkpoints in ``run``, the one that ``evaluate`` gave the lowest value.
+    """The checkpoint in ``run`` that ``evaluate`` gave the lowest value.
 
     That is the first of several, and the latest checkpoint where none was evaluated. Raises
     ValueError if there is no checkpoint.
@@ -196,7 +196,7 @@ def _config(model: nn.Module) -> dict[str, Any] | None:
 
 
 def _best(saved: list[Path], state: Mapping[str, Any]) -> Path:
-    """Of checkpoints, the first with the lowest evaluation, or the latest if none has one."""
+    """The first checkpoint with the lowest evaluation, or the latest if none has one."""
     evaluations = state.get("evaluations", {})
     values = {path: evaluations.get(step_of(path), math.nan) for path in saved}
     measured = [path for path in saved if not math.isnan(values[path])]

@@ -12,7 +12,7 @@ Point = tuple[Number, Number]
 
 
 def number(*values: Number) -> str:
-    """In few characters: one place after the point, two below one, and no minus zero."""
+    """A number in few characters: one place after the point, two below one, and no minus zero."""
     rounded = [round(value, 2 if abs(value) < 1 else 1) + 0.0 for value in values]
     return " ".join(f"{value:.2f}".rstrip("0").rstrip(".") for value in rounded)
 
@@ -61,7 +61,7 @@ def rounded_path(points: Sequence[Point], radius: Number = 7) -> str:
 
 
 def _towards(start: Point, end: Point, length: Number) -> Point:
-    """From ``start`` so far in the direction of ``end``, and no further than half of the way."""
+    """The point so far from ``start`` towards ``end``, and no further than half of the way."""
     share = min(length / max(math.dist(start, end), 1e-9), 0.5)
     return start[0] + (end[0] - start[0]) * share, start[1] + (end[1] - start[1]) * share
 

@@ -28,7 +28,7 @@ BookLayer = EncoderLayer | DecoderLayer
 
 
 def unnamed(name: str, module: nn.Module) -> NotThereYet:
-    """For a weight that is not where the table says: which, and in what."""
+    """The message for a weight that is not where the table says: which, and in what."""
     return NotThereYet(
         f"right in all that shows from outside. To compare the numbers with the book's, the "
         f"exam looks for {name} in your {type(module).__name__}. Call it so, or say in "

@@ -14,7 +14,7 @@ from transformer_book.experiments.translator.teaching import pairs_of
 
 
 def with_equal_shares(config: TransformerConfig) -> Transformer:
-    """With queries of zeros all scores are 0, and softmax makes equal shares of them."""
+    """Makes the queries zero, so that all scores are 0 and softmax makes equal shares of them."""
     model = Transformer(config)
     for part in model.modules():
         if isinstance(part, MultiHeadAttention):

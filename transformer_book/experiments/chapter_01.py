@@ -67,7 +67,7 @@ def first_word() -> dict[str, Make]:
 
 
 def shares_right(model: nn.Module) -> Measures:
-    """Of the test's sentences of each length: whole ones that are right, and single words.
+    """Shares of the test's sentences of each length: whole ones that are right, and single words.
 
     A word is predicted after the true ones before it.
     """
@@ -87,7 +87,7 @@ def shares_right(model: nn.Module) -> Measures:
 
 
 def influence(model: Any) -> Measures:
-    """Of each of nine tokens on the code, as shares that add up to 1.
+    """The influence of each of nine tokens on the code, as shares that add up to 1.
 
     The influence of a token is the length of the derivative of the code with respect to its
     embedding, here over 40 sentences of eight words.

@@ -135,7 +135,7 @@ def aligned(model: AttentionSeq2Seq) -> Measures:
     before_nouns = {word for kind in kinds for word in kind.french} | {"l'"}
 
     def looks(weights: Tensor) -> Iterator[tuple[int, str, set[int], int]]:
-        """Of each linked target word: its place, the word, its partners, where most weight lies."""
+        """Gives each linked target word's place, the word, its partners, where most weight lies."""
         predicted = alignment_from_attention(weights, src=test.src, tgt=test.tgt)
         for pair, found in zip(corpus().test, predicted, strict=True):
             for j, t in sorted(found):
@@ -160,7 +160,7 @@ def aligned(model: AttentionSeq2Seq) -> Measures:
 
 
 def kept_if_hard(model: AttentionSeq2Seq, cell: SimpleNamespace) -> float:
-    """Of the sentences that ``model`` translates rightly, the share that stay so."""
+    """The share of the sentences that ``model`` translates rightly which stay right."""
     hard = cell.translator(cell.OnlyTheBest)
     hard.load_state_dict(model.state_dict())
     sources = [" ".join(pair.source) for pair in corpus().test]

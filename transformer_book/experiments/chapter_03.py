@@ -24,7 +24,7 @@ TEST, TUNING = 1000, 2000  # the seeds of the pages that a model is judged on
 
 @torch.no_grad()
 def losses_of(model: nn.Module, pairs: Sequence[AlignedPair]) -> Measures:
-    """In nats a word: "in_view" with all French words, "alone" with the earlier ones only."""
+    """Losses in nats a word: "in_view" with all French words, "alone" with the earlier ones."""
     batch = make_batch(corpus().encode(pairs[:SENTENCES]))
     src, tgt = batch.inputs
 

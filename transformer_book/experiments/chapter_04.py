@@ -173,7 +173,7 @@ def begun_translator(times: int, smaller: float) -> nn.Module:
 
 @torch.no_grad()
 def spread_of(model: Any, plan: Plan) -> float:
-    """Of the scores in its three attentions, on 200 new sentences."""
+    """The spread of the scores in its three attentions, on 200 new sentences."""
     model.cpu()(*make_batch(corpus().encode(pairs_of(plan)[:200])).inputs)
     return sum(each.spread for each in (model.read, model.recall, model.look)) / 3
 

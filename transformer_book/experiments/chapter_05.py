@@ -45,7 +45,7 @@ def learn(model: nn.Module, plan: Plan, n_steps: int, *, places: tuple[int, ...]
 
 
 def measured(model: nn.Module, places: tuple[int, ...], seed: int) -> Measures:
-    """On 300 new circles; with two neighbours also where the heads look."""
+    """Measures on 300 new circles; with two neighbours also where the heads look."""
     exam, wanted = page().circle_batch(torch.Generator().manual_seed(seed), places, 300)
     right = (model(exam).argmax(dim=-1) == wanted).float().mean(dim=(0, 1))
     by_place = {f"right {place}": x for place, x in zip(places, right.tolist(), strict=True)}

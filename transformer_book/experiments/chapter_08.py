@@ -71,7 +71,7 @@ def begun(times: float) -> Any:
 
 
 def train(model: nn.Module, *, lr: float, seed: int, n_steps: int, times: float) -> None:
-    """As the book's translators are taught, with steps of the tables ``times`` as large."""
+    """Trains as the book's translators are taught, with steps of the tables ``times`` as large."""
     model.to(default_device()).train()
     tables = tables_of(model)
     others = [p for p in model.parameters() if not any(p is table for table in tables)]

@@ -49,7 +49,7 @@ def test_pairs() -> Pairs:
 
 
 def pairs(plan: Plan) -> Pairs:
-    """All that a run is judged on."""
+    """The pairs that a run is judged on."""
     return list(corpus().encode(pairs_of(plan)))  # type: ignore[arg-type]
 
 
@@ -229,7 +229,7 @@ def learn_shape(
     **IN_NATS,
 )
 def schedules() -> dict[str, Arm]:
-    """For a small model with two sizes of batches, and for the chapter's small translator."""
+    """The arms of a small model with two sizes of batches, and of the chapter's translator."""
     page()
     found = {
         f"{shape}, batches of {n}": Arm(Bag, learn=partial(learn_shape, shape=shape, batch_size=n))

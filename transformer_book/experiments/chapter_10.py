@@ -49,7 +49,7 @@ def likeliest(model: Transformer, source: Tensor, best: Found) -> Found:
 
 
 def as_long_as(written: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """Both with padding to the length of the longer."""
+    """Returns both with padding to the length of the longer."""
     length = max(written.size(1), labels.size(1))
     at, wanted = (nn.functional.pad(x, (0, length - x.size(1))) for x in (written, labels))
     return at, wanted
@@ -104,7 +104,7 @@ def of_searching(model: Transformer, test: Batch) -> Measures:
 
 
 def of_exact_search(model: Transformer, test: Batch) -> Measures:
-    """Of a few sentences: how long the likeliest is, and how often 4 and 32 beams miss it."""
+    """Measures of a few sentences: the likeliest's length, and how often 4 and 32 beams miss it."""
     src, limits = test.src[:EXACT], Limits(BOS_ID, EOS_ID, MAX_LEN)
     (by_4, log_p_4), (_, log_p_32) = (
         search_beams(model, src, limits, beam_size=K).best() for K in (4, 32)
@@ -122,7 +122,7 @@ def of_exact_search(model: Transformer, test: Batch) -> Measures:
 
 
 def of_drawing(model: Transformer, test: Batch) -> Measures:
-    """Of five draws of each source: how many differ, how many are right, whether any is."""
+    """What five draws of each source give: how many differ, how many are right, whether any is."""
     found: Measures = {}
     many = test.src.repeat_interleave(DRAWS, dim=0)
     labels = test.labels.repeat_interleave(DRAWS, dim=0)

@@ -230,7 +230,7 @@ def _layers(model: nn.Module, page: SimpleNamespace) -> Found:
 
 @torch.enable_grad()
 def _own_share(model: nn.Module, page: SimpleNamespace, k: int) -> float:
-    """Of the influence of all words' embeddings on a word's memory vector, that of its own.
+    """The share of a word's own embedding in the influence of all on its memory vector.
 
     Influence is the root of the sum of the squared derivatives; the mean over sentence ``k``.
     """

@@ -135,7 +135,7 @@ def half_first() -> dict[str, Arm]:
     seconds=10.0,
 )
 def half_neighbours() -> dict[str, Arm]:
-    """The same in post-LN; and pre-LN for three times as many steps."""
+    """Half precision in post-LN; and in pre-LN for three times as many steps."""
     page()
     at_post = partial(Arm, learn=partial(learn, plain=small_post))
     arms = {"post-LN, float32": at_post(small_post)}

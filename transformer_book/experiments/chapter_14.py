@@ -105,7 +105,7 @@ def looks_closed(cell: SimpleNamespace, model: nn.Module) -> Measures:
 
 
 def one_again(cell: SimpleNamespace, model: nn.Module) -> Measures:
-    """Of N different words one comes again, and what followed it is 1 to N - 1 places back.
+    """Measures of texts in which one of N words comes again, so that the answer is 1 to N - 1 back.
 
     "near" and "far": the share that is right up to 3 places back, and beyond. "moved": the share
     that copies another word instead, since that one has got the note. ``N // 2`` pairs are asked,
@@ -166,7 +166,7 @@ def task_page() -> SimpleNamespace:
 
 
 def new_bert() -> nn.Module:
-    """As the chapter's, but with learned positions, which BERT has."""
+    """The chapter's BERT, but with learned positions, which BERT has."""
     cell = task_page()
     return cell.EncoderOnly(replace(cell.bert, position="learned"))
 
@@ -188,7 +188,7 @@ def tuned_right(start: nn.Module, plan: Plan, n_steps: int) -> float:
 
 
 def _tuned(start: nn.Module, plan: Plan, few: Rows, n_steps: int) -> nn.Module:
-    """As the chapter's, without a limit to the gradient: all rows at once in each step."""
+    """Tunes as the chapter does, without a limit to the gradient: all rows at once in each step."""
     torch.manual_seed(plan.seed)
     model, (tokens, labels) = task_page().Classifier(start), few
     rate_of = linear_schedule(plan.lr, warmup=5, n_steps=n_steps)  # which counts from 1
@@ -232,7 +232,7 @@ def learn_and_tune(
 
 
 def _pretrain(model: nn.Module, seed: int, n_steps: int, always_mask: bool) -> float:
-    """As the chapter's BERT; with ``always_mask`` nothing but <mask> is put in."""
+    """Trains as the chapter's BERT is; with ``always_mask`` nothing but <mask> is put in."""
     cell, generator = task_page(), torch.Generator().manual_seed(seed)
     rate_of = linear_schedule(0.01, warmup=50, n_steps=n_steps)
 

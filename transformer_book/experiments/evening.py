@@ -85,7 +85,7 @@ def make(stage: Stage) -> nn.Module:
 
 
 def kin(rows: Tensor, number_of: Mapping[str, int]) -> float:
-    """Of the five rows nearest to a noun's, the share that nouns of its gender and number have."""
+    """The share that nouns of its gender and number have of the five rows nearest to a noun's."""
     kinds = {
         number_of[word]: (noun.feminine, is_plural)
         for noun in NOUNS

@@ -33,7 +33,7 @@ def made(*packages: str) -> Made:
 
 
 def commit() -> str | None:
-    """Of the working tree, with "-dirty" where that has changes; None outside of a repository."""
+    """The working tree's commit, "-dirty" where it has changes; None outside of a repository."""
     if not (ROOT / ".git").exists():
         return None
     command = ["git", "--no-optional-locks", "describe", "--always", "--dirty", "--exclude=*"]

@@ -150,7 +150,7 @@ class Results:
         return self.plateau(arm) == "flat"
 
     def marks(self, runs: Iterable[Run], at: int | None = None) -> dict[float, list[float | None]]:
-        """For each rate of the sweep the means of what was judged by; None: a seed has no number.
+        """The means of what was judged by, for each rate of the sweep; None: a seed has no number.
 
         ``at``: after so many steps, by default the most; a run that was not judged then does not
         count.

@@ -88,7 +88,7 @@ def read(path: Path) -> Stored:
 
 
 def write(path: Path, stored: Stored) -> None:
-    """In the place of what was there: a reader meets the old file or the new one.
+    """Writes in the place of what was there: a reader meets the old file or the new one.
 
     Arms stand in the order of ``stored.arms``, and their runs in the order they have.
     """
@@ -110,7 +110,7 @@ def write(path: Path, stored: Stored) -> None:
 
 
 def _numbers(measures: Measures) -> Measures:
-    """With None for what no JSON can hold."""
+    """Returns the measures with None for what no JSON can hold."""
     return {k: x if x is not None and math.isfinite(x) else None for k, x in measures.items()}
 
 

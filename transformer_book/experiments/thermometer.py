@@ -12,7 +12,7 @@ Guess = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def truth(hours: Tensor) -> Tensor:
-    """In °C: coldest before dawn, a steep morning, a slow evening."""
+    """The temperature in °C: coldest before dawn, a steep morning, a slow evening."""
     angle = 2 * math.pi * hours / 24
     return 12 + 6 * torch.cos(angle - 5 * math.pi / 4) + 2 * torch.cos(2 * angle)
 

@@ -114,7 +114,7 @@ def visit_image(translator: HTML5Translator, node: nodes.image) -> None:
 
 
 def visit_citation(translator: HTML5Translator, node: nodes.citation) -> None:
-    """Without the roles that docutils gives: one of them is deprecated, the other needs it."""
+    """Writes a citation without docutils' roles: one of them is deprecated, the other needs it."""
     if not isinstance(node.previous_sibling(), nodes.citation):
         translator.body.append('<div class="citation-list">\n')
     translator.body.append(translator.starttag(node, "div", classes=[node.tagname]))
@@ -140,7 +140,7 @@ def depart_parameters(translator: HTML5Translator, node: desc_parameterlist) -> 
 
 
 def leave_out(app: Sphinx, page: str, template: str, context: dict, doctree: object) -> None:
-    """Without MyST-NB's style sheet: what a cell looks like is said in ``static/cells.css``."""
+    """Leaves MyST-NB's style sheet out: what a cell looks like is said in ``static/cells.css``."""
     context["css_files"] = [
         sheet for sheet in context["css_files"] if "_static/mystnb" not in str(sheet.filename)
     ]

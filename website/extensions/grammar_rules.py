@@ -184,5 +184,5 @@ def _parts(tokens: Sequence[Token]) -> tuple[Part, ...]:
 
 
 def _kinds(words: list[str], kind: str) -> list[tuple[str, str]]:
-    """In "a lot of" and "look at" only the first word is a determiner or a verb."""
+    """The kind of each word: of "a lot of" and "look at" only the first is a determiner or verb."""
     return [(word, kind if i == 0 or kind == "noun" else OTHER) for i, word in enumerate(words)]

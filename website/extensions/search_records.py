@@ -152,7 +152,7 @@ def write_search(app: Sphinx, exception: Exception | None) -> None:
 
 
 def leave_out(app: Sphinx) -> None:
-    """Without Sphinx's index, which takes long and knows pages only."""
+    """Leaves out Sphinx's index, which takes long and knows pages only."""
     assert isinstance(app.builder, StandaloneHTMLBuilder)
     app.builder.search = False
     app.config.html_additional_pages["search"] = "search.html"

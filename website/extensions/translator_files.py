@@ -41,7 +41,7 @@ def write_translator_files(folder: Path) -> None:
 
 @cache
 def translator_words() -> dict[str, Any]:
-    """Both vocabularies in the order of ids, examples, one translated, a head, the grammar.
+    """The vocabularies in the order of ids, examples, one translated, a head, the grammar.
 
     ``learned`` is how many sentences the model was trained on; ``behind`` has the French forms of
     each adjective that comes behind its noun.

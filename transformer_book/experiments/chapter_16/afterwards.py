@@ -34,12 +34,12 @@ Weights = dict[tuple[float, int], dict[str, Tensor]]
 
 
 def rounding() -> dict[int, list[Measures]]:
-    """For each number of bits what each seed's model finds, as the experiment measures it."""
+    """What each seed's model finds, by number of bits, as the experiment measures it."""
     return dict(zip(BITS, _stored()["bits"], strict=True))
 
 
 def windowed() -> dict[int | None, list[Measures]]:
-    """The same for windows with so many sinks, and for None without a window."""
+    """What each seed's model finds in windows with so many sinks, and for None without a window."""
     return dict(zip(SINKS, _stored()["sinks"], strict=True))
 
 
@@ -53,7 +53,7 @@ def _own() -> Any:
 
 
 def measured(kept: Weights, *, bits: int = 16, sinks: int | None = None) -> list[Measures]:
-    """Of the models of the best rate, each with its weights in ``kept``."""
+    """Measures of the models of the best rate, each with its weights in ``kept``."""
     own, lr = _own(), caches.rate(ARM)
 
     def make(seed: int) -> Any:

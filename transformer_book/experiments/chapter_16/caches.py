@@ -109,7 +109,7 @@ def training(
 
 
 def told(few: Measures, many: Measures) -> Measures:
-    """Of texts with few pairs and with many; "missed" is the mean of the five distances of many."""
+    """Measures of texts with few pairs and many; "missed" is the mean of many's five distances."""
     missed = 1 - sum(many[str(low)] or 0.0 for low in DISTANCES[:-1]) / (len(DISTANCES) - 1)
     each = {
         f"{n} {k}": x
@@ -184,7 +184,7 @@ def best_by_median(runs: Iterable[Run]) -> float:
 def side_by_side(
     names: Sequence[str], plans: Plans, steps: tuple[int, ...], keep: Path
 ) -> dict[str, Curves]:
-    """Of several kinds, whose steps overlap on a GPU: each has a stream of its own."""
+    """Curves of several kinds, whose steps overlap on a GPU: each has a stream of its own."""
     folders = [keep if name == "all heads" else None for name in names]
     each = (training(n, plans, steps, to) for n, to in zip(names, folders, strict=True))
     # the first that has ended ends it, and all are as long

@@ -77,7 +77,7 @@ def texts_of(name: str) -> Texts:
 
 
 def calls(*, long: bool) -> list[Texts]:
-    """All that the clock is made of."""
+    """The calls that the clock is made of."""
     found = [[(1, S)] * B for B in BATCHES for S in LENGTHS]
     found += [[(1, LONG)] * B for B in BATCHES if long and B <= 16]
     found += [[(n, n)] for n in PROMPTS] + [[piece] for piece in PIECES]
@@ -175,7 +175,7 @@ def _hats(N: int) -> list[float]:
 
 
 def _attention(texts: Texts) -> tuple[int, ...]:
-    """Of a call: texts, those with a mask, words whose keys are fetched, and pairs of words."""
+    """Counts of a call: texts, those with a mask, words whose keys are fetched, pairs of words."""
     pieces = sum(1 < n < S for n, S in texts)
     pairs = sum(n * S - n * (n - 1) // 2 for n, S in texts)
     return len(texts), pieces, sum(S for _, S in texts), pairs

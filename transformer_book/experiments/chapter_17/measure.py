@@ -99,7 +99,7 @@ class Bench:
         return figures(users, log)
 
     def spread(self, seeds: range, run: Callable[..., Figures], *given: Any) -> Spread:
-        """Of ``run(*given, seed)``, for each seed."""
+        """The median, least and greatest figures of ``run(*given, seed)`` over the seeds."""
         rows = [run(*given, seed) for seed in seeds]
         values = {name: [row[name] for row in rows] for name in rows[0]}
         return {name: [statistics.median(x), min(x), max(x)] for name, x in values.items()}
@@ -111,7 +111,7 @@ class Bench:
         return self.run(self.users(n, rate, seed, lengths), engine, slots=slots, policy=name)
 
     def policies(self, seeds: range, *given: Any) -> dict[str, Spread]:
-        """Both, with the same users."""
+        """The spread of both policies, with the same users."""
         return {name: self.spread(seeds, self.policy, name, *given) for name in POLICIES}
 
     def capacity(self, seconds: Seconds, slots: int = 8, lengths: str = "unequal") -> float:

@@ -69,7 +69,7 @@ def pretrained(seed: int, share: float = WITH_STEPS, n_steps: int = PRETRAINED) 
 
 
 def text_loss(model: nn.Module, rows: Tensor) -> Tensor:
-    """Of what follows "?", in nats a word."""
+    """The loss of what follows "?", in nats a word."""
     rows = rows.to(default_device())
     labels = rows[:, 1:].clone()
     labels[:, :N_BITS] = PAD_ID
@@ -117,7 +117,7 @@ def reward_loss(
 
 
 def judged(model: DecoderOnly, n: int = 300) -> Measures:
-    """Of new questions, the shares that are right and that are answered with steps; the length."""
+    """Shares of new questions that are right and that are answered with steps; the length."""
     torch.manual_seed(999)
     asked, parities = questions(torch.Generator().manual_seed(999), n)
     written = write(model, asked)

@@ -50,12 +50,12 @@ def writer(width: int) -> DecoderOnly:
 
 
 def multiplications(width: int) -> int:
-    """With weights, for each word that is read or written; attention has a tenth as many more."""
+    """Multiplications with weights for each word read or written; attention has a tenth as many."""
     return 2 * (4 * width**2 + 3 * width * (86 * width // 32)) + len(WORDS) * width
 
 
 def half_of_all(*, tuning: bool) -> tuple[Int[Tensor, "512 11"], Int[Tensor, "512 10"]]:
-    """Of the 1,024 questions those to report on, or the others, and the parity after each bit.
+    """The half of the 1,024 questions to report on, or the other, and the parity after each bit.
 
     In either half every second answer is "even".
     """
@@ -89,7 +89,7 @@ class Tries:
     words: Int[Tensor, "questions tries"]
 
     def of(self, n: int) -> "Tries":
-        """In groups of n: (questions · tries / n, n)."""
+        """Returns the tries in groups of n: (questions · tries / n, n)."""
         return Tries(*(x.reshape(-1, n) for x in vars(self).values()))
 
 
@@ -180,7 +180,7 @@ def hasty_texts(g: torch.Generator, n: int, share: float) -> Tensor:
 def pretrain(
     model: DecoderOnly, *, lr: float, seed: int, n_steps: int, share: float, hasty: bool = False
 ) -> None:
-    """As section 18.2 does it, at any rate and for any number of batches of 64 texts."""
+    """Trains as section 18.2 does, at any rate and for any number of batches of 64 texts."""
     g, draw = torch.Generator().manual_seed(seed), hasty_texts if hasty else texts
     rate_of = linear_schedule(lr, warmup=min(30, n_steps // 4), n_steps=n_steps)
 

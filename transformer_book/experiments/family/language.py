@@ -84,7 +84,7 @@ class Language:
 
     @cached_property
     def _cumulated(self) -> Float[np.ndarray, " n"]:
-        """Of all contexts, one behind the other: those of number i lie between i and i + 1."""
+        """The sums of all contexts, in one row: those of number i lie between i and i + 1."""
         cumulated = self.probabilities.cumsum(axis=-1).reshape(-1, len(self.probabilities))
         cumulated /= cumulated[:, -1:]
         return (cumulated + np.arange(len(cumulated))[:, None]).ravel()
@@ -122,7 +122,7 @@ def _test(order: int) -> tuple[Int[Tensor, "B T"], Float[Tensor, "B _ V"]]:
 
 
 def excess_loss(model: nn.Module, *, order: int = 1) -> float:
-    """By how much the loss of ``model(tokens) -> logits`` is above the entropy, in nats per symbol.
+    """The loss of ``model(tokens) -> logits`` above the entropy, in nats per symbol.
 
     The mean of Σ_c p(c) (log p(c) - log q(c)) over the places of a test text, p the language's
     probabilities and q the model's: 0 for a model that knows the language.

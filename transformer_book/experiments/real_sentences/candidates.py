@@ -32,7 +32,7 @@ def candidates(
     beam_size: int = 4,
     batch_size: int = 64,
 ) -> list[list[Candidate]]:
-    """For each sentence the likeliest of each length that a beam search set aside; chapter 11.
+    """The likeliest of each length that a beam search set aside, for each sentence; chapter 11.
 
     No length penalty steers a search that stops early, it only picks among these: :func:`pick`
     gives what ``transformer.decoding.translate.translate`` writes with any ``length_penalty`` and

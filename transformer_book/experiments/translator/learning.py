@@ -40,7 +40,7 @@ class Judged:
 
 
 def next_word_loss(logits: Float[Tensor, "B T vocab"], batch: Batch) -> Tensor:
-    """In nats a word, padding left out."""
+    """The loss in nats a word, padding left out."""
     return cross_entropy(logits.flatten(0, 1), batch.labels.flatten(), ignore_index=PAD_ID)
 
 
