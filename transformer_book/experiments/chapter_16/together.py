@@ -109,7 +109,7 @@ class Together:
 
     @torch.no_grad()
     def judged(self, texts: Lines) -> list[Measures]:
-        """What each model reaches: nats a word above the floor, the share of values found by distance."""
+        """Measures of each model: nats a word above the floor, values found by distance."""
         tokens, back = texts.tokens[:, 1:], texts.back[:, 1:]
         parts = [self.logits(rows[:, :-1]) for rows in texts.tokens.split(32)]
         found: dict[str, Tensor] = {}
