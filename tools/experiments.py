@@ -32,9 +32,12 @@ def listing(known: Experiment, arms: dict[str, Arm]) -> Iterator[str]:
     by_arm = {name: [run for run in runs if run.arm == name] for name in arms}
     missing = {name: known.n_wanted(arm, by_arm[name]) for name, arm in arms.items()}
     done = {name: len(own) for name, own in by_arm.items()}
-    hours = sum(missing[name] * _seconds(known, by_arm[name]) for name in arms) / 3600
-    count = f"{sum(done.values())} of {sum(done.values()) + sum(missing.values())} runs"
-    left = f", about {hours:.1f} hours to go" if any(missing.values()) else ""
+    seconds = [run.seconds for run in runs if run.seconds is not None]
+    n_missing = sum(missing.values())
+    count = f"{sum(done.values())} of {sum(done.values()) + n_missing} runs"
+    left = ""
+    if n_missing and seconds:
+        left = f", about {n_missing * mean(seconds) / 3600:.1f} hours to go"
     yield f"{known.name}: {known.question} {count}{left}"
     for name in arms:
         count = f"{done[name]} of {done[name] + missing[name]} runs"
@@ -60,12 +63,6 @@ def _facts(known: Experiment, runs: Sequence[Run]) -> Iterator[str]:
         plateaus = {"moving": "still moving", "unknown": "flat or moving is not known"}
         yield plateaus.get(known.plateau(name), known.plateau(name))
     yield f"rate {known.rate(name):g}" + (" at the edge" if known.at_edge(name) else "")
-
-
-def _seconds(known: Experiment, runs: Sequence[Run]) -> float:
-    """The seconds of one run, as stored or as the experiment thinks."""
-    timed = [run.seconds for run in runs if run.seconds is not None]
-    return mean(timed) if timed else known.seconds
 
 
 def told(run: Run) -> str:

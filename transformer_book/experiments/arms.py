@@ -71,7 +71,6 @@ class Experiment(Results):
 
     With ``rate_for_each_step`` each number of steps has a best rate of its own. Without ``widens``
     no other ``rates`` are tried than those that are named, and of one there is no sweep.
-    ``seconds`` is what a run is thought to take where none is stored yet.
     """
 
     question: str
@@ -86,7 +85,6 @@ class Experiment(Results):
     rate_for_each_step: bool = False
     packages: tuple[str, ...] = ()
     chapter: int | None = None
-    seconds: float = 60.0
 
     def arms(self) -> dict[str, Arm]:
         """Every arm with all that it takes from the experiment.

@@ -42,7 +42,6 @@ def learn(model: nn.Module, plan: Plan, n_steps: int) -> Measures:
     learn=learn,
     rates=(0.003, 0.005, 0.008),
     steps=(800,),
-    seconds=17.0,
 )
 def shares() -> dict[str, Make]:
     """Its control is "the whole Transformer", which is stored with the translators."""

@@ -60,7 +60,6 @@ def remember(model: Any, plan: Plan) -> dict[int, Measures]:
     rates=(0.003, 0.01, 0.03),
     steps=(120, 1000),
     widens=False,
-    seconds=15.0,
 )
 def first_word() -> dict[str, Make]:
     return {f"forget bias {bias}": partial(Remembers, float(bias)) for bias in BIASES}
@@ -125,7 +124,6 @@ def hand_over(model: Any, plan: Plan, n_steps: int) -> Measures:
     steps=(0, N_STEPS),
     seeds=tuple(range(5)),
     widens=False,
-    seconds=12.0,
 )
 def code() -> dict[str, Arm]:
     name = "one code vector"
@@ -149,7 +147,6 @@ class Narrow(Seq2Seq):
     learn=learn,
     rates=(0.0025, 0.005, 0.01),
     steps=(N_STEPS,),
-    seconds=25.0,
 )
 def neck() -> dict[str, Make]:
     sizes: dict[str, Any] = {"d_model": 64, "hidden_size": 256}

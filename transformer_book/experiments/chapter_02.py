@@ -60,7 +60,6 @@ def reach_of(model: Any, plan: Plan, n_steps: int) -> Measures:
     steps=(0,),
     seeds=tuple(range(5)),
     widens=False,
-    seconds=0.1,
 )
 def reach() -> dict[str, Make]:
     one, two = chapter(1, *TRANSLATORS).names(), page()
@@ -82,7 +81,6 @@ def reach() -> dict[str, Make]:
     learn=learn,
     rates=(0.0025, 0.005, 0.01, 0.02),
     steps=(500, 1000, 2000),
-    seconds=100.0,
 )
 def scores() -> dict[str, Arm | Make]:
     cell = page()
@@ -186,7 +184,6 @@ def learn_to_look(model: Any, plan: Plan, n_steps: int) -> Measures:
     steps=(N_STEPS,),
     seeds=tuple(range(5)),
     widens=False,
-    seconds=20.0,
 )
 def looks() -> dict[str, Arm]:
     rate = stored("attention at every word").lr

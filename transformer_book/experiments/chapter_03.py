@@ -82,7 +82,6 @@ def translate(model: Any, plan: Plan, n_steps: int, *, guess: Callable[..., Tens
     rates=(0.01, 0.03),
     steps=(300,),
     widens=False,
-    seconds=1.0,
 )
 def phrase_book() -> dict[str, Arm]:
     cell = phrase_page()
@@ -129,7 +128,6 @@ def _matrices(n: int) -> nn.Module:
     steps=(200,),
     seeds=tuple(range(5)),
     widens=False,
-    seconds=1.0,
 )
 def circle() -> dict[str, Make]:
     game_page()

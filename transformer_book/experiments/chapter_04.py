@@ -116,7 +116,6 @@ def _share(which: Tensor) -> float:
     curve=learn,
     rates=(0.001, 0.002, 0.005),
     steps=STEPS,
-    seconds=5.0,
 )
 def recall() -> dict[str, Arm]:
     cell = page()
@@ -192,7 +191,6 @@ def learn_with_spread(model: Any, plan: Plan, n_steps: int) -> Measures:
     learn=learn_with_spread,
     rates=(0.003, 0.005, 0.008),
     steps=(800,),
-    seconds=8.0,
 )
 def scale() -> dict[str, Make]:
     scaled()
@@ -224,7 +222,6 @@ def learn_with_masks(model: nn.Module, plan: Plan, n_steps: int) -> Measures:
     rates=(0.008,),  # the right masks' best, for all, so that nothing but the masks differs
     steps=(300, 2000),
     widens=False,
-    seconds=18.0,
 )
 def masks() -> dict[str, Arm]:
     cell = translator_page()

@@ -24,7 +24,6 @@ COMMON: dict[str, Any] = {
     "rates": (0.0025, 0.005, 0.01, 0.02),
     "steps": (150, 2000),
     "seeds": (0, 1, 2, 3, 4),
-    "seconds": 8.0,
 }
 
 

@@ -61,7 +61,6 @@ def learn_who_sees(model: Any, plan: Plan, n_steps: int) -> Measures:
     rates=(0.01,),
     steps=(120,),
     widens=False,
-    seconds=1.0,
 )
 def who_sees() -> dict[str, Make]:
     Reader, mask = reading_page().Reader, causal_mask(4)
@@ -126,7 +125,6 @@ def learn_to_copy(model: Any, plan: Plan, n_steps: int) -> Measures:
     learn=learn_to_copy,
     rates=(0.0025, 0.005, 0.01, 0.02),
     steps=(160, 1280, 2000),
-    seconds=12.0,
 )
 def lengths() -> dict[str, Make]:
     return copiers("sinusoids", "learned", "rotary")
@@ -169,7 +167,6 @@ def learn_and_hide(model: Any, plan: Plan, n_steps: int) -> Measures:
     steps=(160,),
     seeds=(0, 1, 2, 3, 4),
     widens=False,
-    seconds=4.0,
 )
 def short() -> dict[str, Make]:
     return copiers("no positions", "sinusoids", "learned", "rotary")
@@ -211,7 +208,6 @@ def learn_and_turn(model: Any, plan: Plan, n_steps: int) -> Measures:
     steps=(160, 2000),
     seeds=(0, 1, 2, 3, 4),
     widens=False,
-    seconds=6.0,
 )
 def by_turns() -> dict[str, Make]:
     return copiers("sinusoids", "sinusoids, random starts")
@@ -281,7 +277,6 @@ def _with_clocks(d_k: int, base: int) -> nn.Module:
     rates=(0.01,),
     steps=(1000,),
     widens=False,
-    seconds=5.0,
 )
 def aliases() -> dict[str, Arm]:
     page()

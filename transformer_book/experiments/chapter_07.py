@@ -94,7 +94,6 @@ def orders() -> dict[str, Arm]:
     steps=(125, 250, 500, 1000),
     seeds=tuple(range(6)),
     widens=False,
-    seconds=20.0,
     **IN_NATS,
 )
 def twice() -> dict[str, Arm]:
@@ -111,7 +110,6 @@ def twice() -> dict[str, Arm]:
     rates=(0.001, 0.003, 0.01),
     steps=(2000,),
     tuning_seeds=(100, 101, 102),  # at too high a rate addition alone overflows in some runs only
-    seconds=20.0,
     **IN_NATS,
 )
 def wires() -> dict[str, Make]:
@@ -152,7 +150,6 @@ def hand_on(model: nn.Module) -> nn.Module:
     steps=(2000,),
     seeds=tuple(range(6)),
     widens=False,
-    seconds=20.0,
     **IN_NATS,
 )
 def handing_on() -> dict[str, Make]:
@@ -211,7 +208,6 @@ def over_batches(wire: Wire) -> nn.Module:
     learn=learn,
     steps=(250,),
     widens=False,
-    seconds=4.0,
     **IN_NATS,
 )
 def stacks() -> dict[str, Arm]:
@@ -289,7 +285,6 @@ def learn_by_heart(model: nn.Module, plan: Plan, n_steps: int) -> Measures:
     learn=learn_by_heart,
     rates=(0.01, 0.03),
     steps=(2000,),
-    seconds=30.0,
 )
 def by_heart() -> dict[str, Make]:
     return {

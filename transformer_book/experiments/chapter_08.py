@@ -34,7 +34,6 @@ def page() -> SimpleNamespace:
     learn=learn,
     rates=(0.0025, 0.005, 0.01),
     steps=(500, 1000, 2000),
-    seconds=120.0,
     **JUDGED,
 )
 def recurrence() -> dict[str, Make]:
@@ -114,7 +113,6 @@ def four_cells(begun: Callable[[float], nn.Module]) -> dict[str, Arm]:
     steps=(800,),
     seeds=tuple(range(5)),
     tuning_seeds=(100, 101),
-    seconds=15.0,
     **JUDGED,
 )
 def start_and_step() -> dict[str, Arm]:
@@ -175,7 +173,6 @@ def seventh(make: Make) -> Any:
     rates=(0.002, 0.003, 0.005, 0.008),
     steps=(800,),
     widens=False,
-    seconds=15.0,
     **JUDGED,
 )
 def elsewhere() -> dict[str, Arm]:

@@ -94,7 +94,6 @@ def learn_with_mistakes(
     steps=(100,),
     seeds=FIVE,
     widens=False,
-    seconds=1.0,
     **IN_NATS,
 )
 def mistakes() -> dict[str, Arm]:
@@ -131,7 +130,6 @@ def learn_few(model: Any, plan: Plan, n_steps: int) -> Measures:
     learn=learn_few,
     steps=(40, 80, 120, 160),
     widens=False,
-    seconds=4.0,
     **IN_NATS,
 )
 def few() -> dict[str, Arm]:
@@ -164,7 +162,6 @@ def learn_rising(model: Any, plan: Plan, n_steps: int, *, warm_up: int) -> Measu
     steps=(100,),
     seeds=FIVE,
     widens=False,
-    seconds=1.0,
     **IN_NATS,
 )
 def one_layer() -> dict[str, Arm]:
@@ -225,7 +222,6 @@ def learn_shape(
     rates=(0.02, 0.04, 0.08),
     steps=(400,),
     seeds=FIVE,
-    seconds=3.0,
     **IN_NATS,
 )
 def schedules() -> dict[str, Arm]:
@@ -256,7 +252,6 @@ def learn_shape_longer(model: Any, plan: Plan, n_steps: int, *, shape: str) -> M
     rates=(0.004, 0.008, 0.016),
     steps=(2000,),
     seeds=FIVE,
-    seconds=15.0,
     **IN_NATS,
 )
 def two_thousand() -> dict[str, Arm]:
@@ -293,7 +288,6 @@ def learn_smoothed(model: Any, plan: Plan, n_steps: int, *, smoothing: float) ->
     scale=1.0,
     steps=(800,),
     widens=False,
-    seconds=12.0,
 )
 def smoothing() -> dict[str, Arm]:
     longer = chapter(9, "imports*", "translator-model*").names().longer

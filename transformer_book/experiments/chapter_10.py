@@ -190,7 +190,6 @@ def of_chapter_9(model: Transformer, plan: Plan, n_steps: int) -> Measures:
     rates=(0.005,),  # that of the book's translators, chapter 9
     steps=(200,),
     widens=False,
-    seconds=30.0,
 )
 def beams() -> dict[str, Arm | Make]:
     of_200 = partial(learn, exact=True)

@@ -251,7 +251,6 @@ def _own_share(model: nn.Module, page: SimpleNamespace, k: int) -> float:
     rates=(0.005,),
     steps=(2000,),
     widens=False,
-    seconds=45.0,
 )
 def inside() -> dict[str, Arm]:
     def arm(norm: NormOrder, start: Start, n_seeds: int) -> Arm:

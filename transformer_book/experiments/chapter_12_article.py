@@ -141,7 +141,6 @@ def learn(model: nn.Module, plan: Plan, n_steps: int) -> Measures:
     steps=(2000,),
     seeds=tuple(range(10)),
     widens=False,
-    seconds=5.0,
 )
 def article() -> dict[str, Make]:
     return {"pre-LN": new_translator}

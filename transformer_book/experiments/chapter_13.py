@@ -68,7 +68,6 @@ def learn(model: nn.Module, plan: Plan, n_steps: int, *, plain: Make = small) ->
     rates=(0.008, RATE, 0.032),
     steps=(800,),
     widens=False,
-    seconds=10.0,
 )
 def half() -> dict[str, Arm | Make]:
     """The small translator in the page's float16, with the loss ever smaller.
@@ -113,7 +112,6 @@ def learn_first(model: nn.Module, plan: Plan, n_steps: int, *, make: Make) -> Me
     rates=(RATE,),
     steps=(EARLY,),
     widens=False,
-    seconds=1.0,
 )
 def half_first() -> dict[str, Arm]:
     page()
@@ -132,7 +130,6 @@ def half_first() -> dict[str, Arm]:
     rates=(0.008,),
     steps=(800,),
     widens=False,
-    seconds=10.0,
 )
 def half_neighbours() -> dict[str, Arm]:
     """Half precision in post-LN; and in pre-LN for three times as many steps."""

@@ -63,7 +63,6 @@ def learn_to_copy(model: nn.Module, plan: Plan, n_steps: int) -> Measures:
     learn=learn_to_copy,
     rates=(0.005, 0.01, 0.02, 0.04),
     steps=(375, 750, 1500, 3000),
-    seconds=30.0,
 )
 def induction() -> dict[str, Arm | Make]:
     Copier = copying_page().Copier
@@ -150,7 +149,6 @@ def learn_and_forbid(model: nn.Module, plan: Plan, n_steps: int) -> Measures:
     steps=(375,),
     seeds=tuple(range(5)),
     widens=False,
-    seconds=5.0,
 )
 def looks_forbidden() -> dict[str, Make]:
     return {"two layers": partial(copying_page().Copier, 2)}
@@ -213,7 +211,6 @@ def learn_labels(model: nn.Module, plan: Plan, n_steps: int) -> Measures:
     rates=(0.002, 0.006, 0.02),
     steps=(50, 200),
     seeds=tuple(range(5)),
-    seconds=6.0,
 )
 def labels() -> dict[str, Make]:
     task_page()
@@ -301,7 +298,6 @@ def agree(
     measure="right",
     scale=1.0,
     widens=False,
-    seconds=12.0,
 )
 def agreement() -> dict[str, Arm]:
     written = "gpt-text", "gpt-parts", "questions"

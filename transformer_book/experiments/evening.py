@@ -122,7 +122,6 @@ def learn(model: Any, plan: Plan, n_steps: int, *, stage: Stage) -> Measures:
     chapter=0,
     widens=False,
     seeds=(0, 1, 2, 3, 4),
-    seconds=5.0,
 )
 def evening() -> dict[str, Arm]:
     return {

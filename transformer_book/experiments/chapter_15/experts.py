@@ -143,7 +143,6 @@ def learn(model: Memory, plan: Plan, n_steps: int) -> Measures:
     rates=(0.01, 0.03),
     steps=(800,),
     widens=False,
-    seconds=10.0,
 )
 def experts() -> dict[str, Arm]:
     names = [

@@ -44,7 +44,6 @@ def small_model(name: str) -> DecoderOnly:
     curve=partial(curve, order=2),
     rates=(0.002, 0.004, 0.008),
     steps=(1000,),
-    seconds=20.0,
 )
 def experts_in_text() -> dict[str, Make]:
     names = "eight experts, one is read", "one as large as eight"

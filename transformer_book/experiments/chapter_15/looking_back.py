@@ -57,7 +57,6 @@ class FromZero(DecoderOnly):
     curve=partial(curve, order=2),
     steps=(1000,),
     widens=False,
-    seconds=12.0,
 )
 def from_zero() -> dict[str, Arm]:
     # the two rates that did best with three tuning seeds, and on average equally well
@@ -71,7 +70,6 @@ def from_zero() -> dict[str, Arm]:
     lower_is_better=True,
     rates=(0.002, 0.004, 0.008),
     steps=(1000,),
-    seconds=12.0,
 )
 def looking_back() -> dict[str, Arm]:
     no_positions = block_config("rotary").replace(position="none")  # of rotary's size

@@ -52,7 +52,6 @@ def learn(model: DecoderOnly, plan: Plan, n_steps: int) -> Measures:
     learn=learn,
     steps=(240,),
     widens=False,
-    seconds=5.0,
 )
 def qk_norm() -> dict[str, Arm]:
     return {

@@ -141,7 +141,6 @@ JUDGING: dict[str, Any] = {
     "scale": 1.0,
     "tuning_seeds": (TUNING,),
     "widens": False,
-    "seconds": 300.0,
 }
 
 

@@ -159,7 +159,6 @@ def arm(lesson: Lesson, *, width: int = 32, **plan: Any) -> Arm:
     steps=(STEPS,),
     seeds=tuple(range(5)),
     widens=False,
-    seconds=10.0,
 )
 def distilling() -> dict[str, Arm]:
     alone, all_pairs, four = Lesson(), len(corpus().train), partial(Lesson, temperature=4.0)

@@ -90,7 +90,6 @@ def learn_parity(model: nn.Module, plan: Plan, n_steps: int, *, steps: bool) -> 
     measure="bit 10",
     scale=1.0,
     rates=(0.003, 0.006, 0.012, 0.024),
-    seconds=40.0,
 )
 def parity() -> dict[str, Arm]:
     def make() -> nn.Module:

@@ -182,7 +182,6 @@ def curve(
     rates=(0.001, 0.002),
     steps=STEPS,
     widens=False,
-    seconds=12.0,
 )
 def rewards() -> dict[str, Arm]:
     def arm(*, plan: dict[str, Any] | None = None, **how: Any) -> Arm:

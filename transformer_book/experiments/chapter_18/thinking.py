@@ -214,7 +214,6 @@ def curve_of_rewards(model: Any, plan: Plan, *, width: int) -> dict[int, Measure
     seeds=tuple(range(5)),
     tuning_seeds=(100, 101),
     widens=False,
-    seconds=12.0,
 )
 def thinking() -> dict[str, Arm]:
     def arm(width: int, rates: tuple[float, ...], n_steps: int, learn: Any, **other: Any) -> Arm:

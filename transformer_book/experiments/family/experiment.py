@@ -73,7 +73,6 @@ SIZED: dict[str, Any] = LOSS | {"rates": (0.008,), "steps": ENDS, "rate_for_each
     rates=(0.002, 0.004, 0.008, 0.016),
     steps=(1000,),
     seeds=tuple(range(5)),
-    seconds=10.0,
     **LOSS,
 )
 def blocks() -> dict[str, Arm]:

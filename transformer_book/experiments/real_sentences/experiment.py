@@ -201,7 +201,6 @@ def _arm(names: SimpleNamespace, name: str, recipe: dict[str, Any]) -> Arm:
     tuning_seeds=(0,),
     widens=False,
     packages=("sacrebleu",),
-    seconds=200.0,
 )
 def real_sentences() -> dict[str, Arm]:
     return arms_of(chapter(CHAPTER, *PATTERNS))

@@ -97,7 +97,6 @@ def arms_of(paths: Iterable[Path]) -> dict[str, Arm]:
     seeds=tuple(range(5)),
     tuning_seeds=(100, 101),
     widens=False,
-    seconds=20.0,
 )
 def translators() -> dict[str, Arm]:
     return arms_of(sorted(CHAPTERS.glob("*.ipynb")))
@@ -122,7 +121,6 @@ def _mine() -> nn.Module:
     chapter=KEPT,
     seeds=tuple(range(10)),
     widens=False,
-    seconds=50.0,
 )
 def trained() -> dict[str, Arm]:
     _mine()
