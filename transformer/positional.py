@@ -71,7 +71,8 @@ class Positions(nn.Module):
 
         Only how it differs from key to key counts: softmax ignores what it adds to a whole row. So
         a bias by the distance between two tokens, which S ends on the right, is right also where a
-        cache holds the last keys alone, or rows of different lengths (chapters 16 and 17).
+        cache holds the last keys alone, or rows of different lengths (chapters 16 and 17). Encoders
+        see keys on both sides: by the size of the distance alone, no word knows left from right.
         """
         return None
 

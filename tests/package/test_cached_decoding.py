@@ -60,7 +60,7 @@ VARIANTS = {
 }
 TRANSFORMERS = VARIANTS | {
     f"{position}, {norm}": {"position": position, "norm": norm}
-    for position in ("sinusoidal", "learned", "rotary", "none", "slopes")
+    for position in (*POSITIONS, "slopes")
     for norm in ("post", "pre")
 }
 # A model of each kind, in float64, and what it reads: sources, or prompts padded on the left.

@@ -41,8 +41,7 @@ def same(model, src, **ends):
 
 @pytest.mark.parametrize(
     "changes",
-    [{"position": p} for p in ("sinusoidal", "learned", "rotary", "none", "slopes")]
-    + list(VARIANTS.values()),
+    [{"position": p} for p in (*POSITIONS, "slopes")] + list(VARIANTS.values()),
     ids=str,
 )
 def test_the_tokens_are_those_of_growing_steps(changes):

@@ -22,12 +22,13 @@ from transformer.embedding import Embedding
 from transformer.layers import Dropout
 from transformer.model import Decoder, Encoder, Transformer
 from transformer.multihead import record_attention
+from transformer.positional import POSITIONS
 
 B, S, T, D = 3, 7, 6, 16
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
 DTYPES = pytest.mark.parametrize("dtype", TOLERANCE)
 NORMS = pytest.mark.parametrize("norm", ["post", "pre"])
-POSITIONS = pytest.mark.parametrize("position", ["sinusoidal", "learned", "rotary", "none"])
+POSITION_KINDS = pytest.mark.parametrize("position", POSITIONS)
 
 
 def config(**changes):
@@ -104,7 +105,7 @@ def test_the_whole_model_equals_torch(shared, norm, dtype):
 
 
 @NORMS
-@POSITIONS
+@POSITION_KINDS
 def test_a_changed_token_changes_no_earlier_logit(position, norm):
     model = shaken(Transformer(config(position=position, norm=norm)))
     before = model(SRC, TGT)
@@ -118,7 +119,7 @@ def test_a_changed_token_changes_no_earlier_logit(position, norm):
 
 
 @NORMS
-@POSITIONS
+@POSITION_KINDS
 def test_padding_changes_nothing(position, norm):
     model = shaken(Transformer(config(position=position, norm=norm)))
     alone = model(SRC[1:2, :3], TGT[1:2, :3])
@@ -129,7 +130,7 @@ def test_padding_changes_nothing(position, norm):
         assert_close(model(*wide)[:, before : before + 3], alone, rtol=0, atol=tolerance)
 
 
-@POSITIONS
+@POSITION_KINDS
 def test_made_without_memory_it_is_whole_once_it_is_loaded(position):
     model = shaken(Transformer(config(position=position)), torch.float32)
     with torch.device("meta"):
@@ -162,7 +163,7 @@ torch.testing.assert_close(exported(src, tgt)[tgt != 0], model(src, tgt)[tgt != 
 """
 
 
-@POSITIONS
+@POSITION_KINDS
 def test_order_is_seen_only_with_positions(position):
     model, words = shaken(Transformer(config(position=position))), SRC[[0, 2]]
     turned = model.encode(words.flip(1)).vectors.flip(1)
@@ -244,7 +245,7 @@ def test_parameters_differ_from_the_base_model_as_in_the_papers_table(row):
     assert abs((changed - base) / 1e6 - (millions - 65)) < 1
 
 
-@POSITIONS
+@POSITION_KINDS
 @NORMS
 def test_no_nan_for_empty_sources_single_tokens_and_full_padding(norm, position):
     model = shaken(Transformer(config(norm=norm, position=position)), torch.float32)
@@ -264,7 +265,7 @@ def test_no_nan_for_empty_sources_single_tokens_and_full_padding(norm, position)
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-@POSITIONS
+@POSITION_KINDS
 def test_a_model_made_where_half_precision_is_the_default_type(position, dtype):
     torch.set_default_dtype(dtype)
     try:
@@ -278,7 +279,7 @@ def test_a_model_made_where_half_precision_is_the_default_type(position, dtype):
 
 
 @pytest.mark.filterwarnings("ignore:There is a performance drop")  # PyTorch's kernel has no batches
-@POSITIONS
+@POSITION_KINDS
 def test_gradients_of_each_sentence_by_vmap(position):
     model = shaken(Transformer(config(position=position)))
     weights = dict(model.named_parameters())
