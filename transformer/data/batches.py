@@ -20,12 +20,12 @@ class Batch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Int[Tensor, "B S"], Int[Tensor, "B T"]]:
-        """The model's input: the source, and the target without its last token."""
+        """What the model reads, the source and the target without its last token."""
         return self.src, self.tgt[:, :-1]
 
     @property
     def labels(self) -> Int[Tensor, "B T"]:
-        """The tokens to be predicted: the next one after each position of the target."""
+        """The tokens to be predicted, the next one after each position of the target."""
         return self.tgt[:, 1:]
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "Batch":
@@ -40,12 +40,12 @@ class TextBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Int[Tensor, "B T"]]:
-        """The model's input: all but the last token."""
+        """What the model reads, all but the last token."""
         return (self.tokens[:, :-1],)
 
     @property
     def labels(self) -> Int[Tensor, "B T"]:
-        """The tokens to be predicted: the next one after each position."""
+        """The tokens to be predicted, the next one after each position."""
         return self.tokens[:, 1:]
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "TextBatch":

@@ -23,7 +23,7 @@ class MaskedBatch(NamedTuple):
 
     @property
     def inputs(self) -> tuple[Int[Tensor, "B T"]]:
-        """The model's input: the texts with some words hidden."""
+        """What the model reads, the texts with some words hidden."""
         return (self.tokens,)
 
     def to(self, device: torch.device | str, *, non_blocking: bool = False) -> "MaskedBatch":
