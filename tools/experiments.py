@@ -79,7 +79,9 @@ def told(run: Run) -> str:
 
 def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
     names = catalogue()
-    parser = argparse.ArgumentParser(prog="make experiments", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(
+        prog="make experiments", description=__doc__.splitlines()[0], allow_abbrev=False
+    )
     parser.add_argument("names", nargs="*", metavar="NAME", help="run these: " + ", ".join(names))
     parser.add_argument("--all", action="store_true", help="run all of them")
     parser.add_argument("--arm", action="append", default=[], help="of one experiment, this arm")

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 
 import jaxtyping
 import nbformat
@@ -225,7 +226,7 @@ def test_a_sweep_that_finds_no_end_stops_and_says_so(small):
         return {"right": plan.lr}
 
     plans = tried(small, small_arm(greedy, rates=(0.1, 0.2)))
-    assert len(plans) <= 2 + MOST_WIDENED + 1 + 3
+    assert len(plans) == 2 + MOST_WIDENED + 3
     for lr, seed, _ in plans:
         store(small, small.arms(), run_of(lr=lr, seed=seed, marks=lr, sweep=seed == 100))
     assert small.at_edge("one")
@@ -556,3 +557,21 @@ def test_every_arm_can_be_made_and_listed(name, corpus_made_unchecked):
             assert sum(p.numel() for p in arm.make().parameters()) > 0
         assert arm.steps == tuple(sorted(arm.steps))
         assert arm.rates == tuple(sorted(arm.rates))
+
+
+def test_a_tuning_seed_that_is_reported_too_has_both_runs(small):
+    for sweep in (True, False):
+        store(small, small.arms(), run_of(sweep=sweep))
+    assert len(read(small.path).runs) == 2
+
+
+def test_only_the_arms_that_are_asked_for_are_forgotten_and_once(listed, monkeypatch):
+    tool.main(["small"])
+    tool.main(["small", "--chapter", "4", "--anew"])  # of which this experiment has no arm
+    assert len(read(listed.path).runs) == 6
+    begun = []
+    process = SimpleNamespace(wait=lambda: 0)
+    popen = SimpleNamespace(Popen=lambda command: begun.append(command) or process)
+    monkeypatch.setattr(tool, "subprocess", popen)
+    tool.main(["small", "--anew", "--jobs", "2"])
+    assert ["--anew" in command for command in begun] == [False]

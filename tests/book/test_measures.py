@@ -24,6 +24,7 @@ from transformer_book.experiments import (
     Cells,
     Plan,
     chapter_00,
+    chapter_02,
     chapter_03,
     chapter_04,
     chapter_05,
@@ -653,3 +654,24 @@ def test_the_answer_is_the_word_after_the_first_so():
     assert right == [True, True, False, False, False]
     better = rewards.less_the_mean(torch.tensor([[1.0, 0], [1, 1]]))
     assert better.tolist() == [[0.5, -0.5], [0, 0]]
+
+
+def test_where_a_word_that_is_left_is_missed_on_that_side(unchecked):
+    first = SimpleNamespace(
+        alignment=lambda src, tgt: torch.eye(src.size(1))[torch.zeros_like(tgt)]
+    )
+    found = chapter_02.aligned(first)
+    assert found["missed_right"] == 0 < found["missed_left"]
+
+
+def test_a_rate_of_few_labels_is_chosen_on_rows_that_are_not_learnt_from(monkeypatch, unchecked):
+    sets = [(torch.tensor([[i]]), torch.tensor([i])) for i in range(3)]
+    page = SimpleNamespace(few=sets, test_rows=torch.tensor([[0]]), test_labels=torch.tensor([0]))
+    monkeypatch.setattr(chapter_14, "task_page", lambda: page)
+
+    def tuned_by_heart(_, plan, few, n_steps):
+        return lambda rows: nn.functional.one_hot(few[1], 3)
+
+    monkeypatch.setattr(chapter_14, "_tuned", tuned_by_heart)
+    right = [chapter_14.tuned_right(None, Plan(1.0, 0, (1,), sweep=s), 1) for s in (True, False)]
+    assert right == [0, 1 / 3]

@@ -166,3 +166,9 @@ def test_every_change_for_a_gpu_of_software_still_applies():
         rehearsal.adapt(chapter, path)
         assert old not in cell.source
         assert new in cell.source
+
+
+def test_one_wrong_chapter_is_told_though_the_last_is_right(monkeypatch):
+    monkeypatch.setattr(running, "lacking", lambda _: "")
+    chapters = [Path("01.ipynb"), Path("02.ipynb")]
+    assert running.check_each(chapters, lambda path: ["wrong"] * (path.stem == "01")) == 1
