@@ -246,6 +246,13 @@ def test_what_is_sampled_from_is_what_the_package_samples_from(page, temperature
     torch.testing.assert_close(found[0].sort().values, wanted[0].sort().values, **near)
 
 
+@pytest.mark.parametrize("top_p", [0.25, 0.5, 0.51])
+def test_of_four_equals_as_many_are_kept_as_in_the_package(page, top_p):
+    call = "topP => [...decode.filtered([-Infinity, 0, 0, 0, 0], { topP })].filter((p) => p).length"
+    kept = keep_top_p(torch.tensor([[-torch.inf, 0, 0, 0, 0]]), top_p).isfinite().sum()
+    assert page.evaluate(call, top_p) == kept
+
+
 def test_a_token_is_drawn_as_often_as_its_probability_says(page):
     shares = [0.0, 0.5, 0.0, 0.3, 0.15, 0.05]
     call = """(shares) => Array.from({ length: 10000 }, (_, i) =>
