@@ -119,13 +119,21 @@ def evaluating(model: HasModes) -> Iterator[None]:
 def signals_held() -> Iterator[list[int]]:
     """Ctrl-C, SIGTERM and SIGHUP wait for the end of the block; gives the list of those waiting.
 
-    For a loop that looks at the list wherever it can stop. What is ignored stays ignored, and
-    outside the main thread, which alone hears signals, nothing waits.
+    For a loop that looks at the list wherever it can stop. The third doesn't wait, for a loop that
+    never gets there; two may be one Ctrl-C, which torchrun passes on. What is ignored stays
+    ignored, and outside the main thread, which alone hears signals, nothing waits.
     """
     waiting: list[int] = []
+
+    def hold(number: int, _: Any) -> None:
+        waiting.append(number)
+        if len(waiting) > 2:
+            signal.signal(number, before[number])
+            signal.raise_signal(number)
+
     main = threading.current_thread() is threading.main_thread()
     heard = [n for n in STOPS if main and signal.getsignal(n) not in (None, signal.SIG_IGN)]
-    before = {n: signal.signal(n, lambda number, _: waiting.append(number)) for n in heard}
+    before = {n: signal.signal(n, hold) for n in heard}
     try:
         yield waiting
     finally:

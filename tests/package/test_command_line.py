@@ -735,3 +735,11 @@ def test_a_step_has_batches_of_several_lengths_unless_their_size_is_given(
     batches = asked[0]["batches"]
     n_sentences = max(len(batches(i).src) for i in range(len(batches)))
     assert (n_sentences, asked[0]["accumulate"]) == sizes
+
+
+@pytest.mark.parametrize("closed", ["stdout", "stderr"])
+def test_a_closed_stream_stops_nothing(closed, monkeypatch):
+    monkeypatch.setattr(sys, closed, None)
+    with pytest.raises(SystemExit) as stopped:
+        main(["train", "--help"])
+    assert stopped.value.code == 0

@@ -123,11 +123,20 @@ def test_signals_wait_for_the_end_of_the_block_and_are_as_before_after_it(number
             signal.raise_signal(number)
             waited.append(waiting)
 
+    def loop_without_end():
+        with signals_held() as waiting:
+            for _ in range(9):
+                signal.raise_signal(number)
+                waited.append(len(waiting))
+
     before = signal.signal(number, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
             block()
-        assert waited == [[number]]
+        assert waited.pop() == [number]
+        with pytest.raises(KeyboardInterrupt):
+            loop_without_end()
+        assert waited == [1, 2]
         with pytest.raises(KeyError, match="inside"), signals_held():
             raise KeyError("inside")
         assert signal.getsignal(number) is signal.default_int_handler

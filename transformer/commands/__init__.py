@@ -30,8 +30,10 @@ class _Parser(argparse.ArgumentParser):
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs a command and returns the exit status; with --debug errors keep their traceback."""
-    streams: tuple[Any, Any] = sys.stdout, sys.stderr
-    for stream in streams:  # whatever the locale, as text files are read, too
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # whoever began this has closed it
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+        stream: Any = getattr(sys, name)  # whatever the locale, as text files are read, too
         stream.reconfigure(encoding="utf-8", errors="backslashreplace")
     try:
         with contextlib.redirect_stderr(Unfailing(sys.stderr)):
