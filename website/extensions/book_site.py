@@ -26,17 +26,29 @@ from sphinx.transforms import SphinxTransform
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
+from website.words import alphabetical, said, speaks_chinese
+
 BIBLIOGRAPHY = "appendix/bibliography"
 TAG = re.compile(r"\s*\\tag\{([\w.]+)\}")
-CAPTION = re.compile(r"(Figure|Exercise) (\d+\.\d+)\.")
+CAPTION = re.compile(r"(Figure|Exercise|图|练习) (\d+\.\d+)\.?")
 SECTION = re.compile(r"(\d+\.\d+) ")
-CHAPTER = re.compile(r"\b[Cc]hapter (\d+)\b")
+CHAPTER = re.compile(r"\b[Cc]hapter (\d+)\b|第 (\d+) 章")
 NOT_RUNNING_TEXT = (
     *(nodes.reference, nodes.title, nodes.literal, nodes.literal_block, nodes.raw, nodes.math),
     *(nodes.math_block, desc_signature, pending_xref),
 )
-KIND = {"Figure": "fig", "Exercise": "ex"}
+KIND = {"Figure": "fig", "Exercise": "ex", "图": "fig", "练习": "ex"}
+CLASS = {"fig": "book-figure", "ex": "book-exercise"}
 CHINESE = re.compile(r"[\u4e00-\u9fff]")
+
+
+def is_chinese(term: nodes.term) -> bool:
+    return bool(CHINESE.search(term.astext()))
+
+
+def initial(name: str) -> str:
+    """The index's heading for a Chinese term."""
+    return alphabetical(name)[0].upper() if speaks_chinese() else "中文"
 
 
 def anchor(app: Sphinx, node: nodes.Element, name: str) -> None:
@@ -64,12 +76,12 @@ def number_what_is_numbered(app: Sphinx, doctree: nodes.document) -> None:
         first = next((child for child in paragraph.children if child.astext()), None)
         caption = isinstance(first, nodes.strong) and CAPTION.fullmatch(first.astext())
         if caption:
-            paragraph["classes"].append(f"book-{caption[1].lower()}")
+            paragraph["classes"].append(CLASS[KIND[caption[1]]])
             anchor(app, paragraph, f"{KIND[caption[1]]}-{caption[2]}")
-        if isinstance(first, nodes.strong) and first.astext() == "The question.":
+        if isinstance(first, nodes.strong) and first.astext() == said("The question."):
             paragraph["classes"].append("book-question")
     for term in doctree.findall(nodes.term):
-        if CHINESE.search(term.astext()):
+        if is_chinese(term):
             term["classes"].append("language-zh-Hans")  # docutils writes lang="zh-Hans"
     for section in doctree.findall(nodes.section):
         title = SECTION.match(section[0].astext())
@@ -80,7 +92,8 @@ def number_what_is_numbered(app: Sphinx, doctree: nodes.document) -> None:
 class TermNames(SphinxTransform):
     """A Chinese term's address is the term. Sphinx's keeps only what is ASCII, or counts.
 
-    In the index, all Chinese terms stand under one heading; each character would have its own.
+    In the index, all Chinese terms stand under one heading; each character would have its own. The
+    Chinese edition has them by their pinyin.
     """
 
     default_priority = 700  # before the domains take note
@@ -96,7 +109,7 @@ class TermNames(SphinxTransform):
             objects["term", text] = (self.env.docname, term["ids"][0])
             for entries in term.findall(index):
                 entries["entries"] = [
-                    (kind, name, term["ids"][0], main, "中文" if CHINESE.search(name) else heading)
+                    (kind, name, term["ids"][0], main, initial(name) if CHINESE.search(name) else heading)
                     for kind, name, _, main, heading in entries["entries"]
                 ]
 
@@ -118,8 +131,8 @@ class Citations(SphinxPostTransform):
                 node.replace_self(link)
 
 
-class ChineseNames(SphinxPostTransform):
-    """A link to a term of the glossary has the term's Chinese name as its title."""
+class OtherNames(SphinxPostTransform):
+    """A link to a term of the glossary has the term's name in the other language as its title."""
 
     default_priority = 20  # after links are resolved
 
@@ -134,8 +147,8 @@ class ChineseNames(SphinxPostTransform):
         for page in {page for (kind, _), (page, _) in terms if links and kind == "term"}:
             for entry in self.env.get_doctree(page).findall(nodes.definition_list_item):
                 named = list(entry.findall(nodes.term))
-                chinese = [term.astext() for term in named if CHINESE.search(term.astext())]
-                names |= {name: chinese[0] for term in named for name in term["ids"] if chinese}
+                other = [t.astext() for t in named if is_chinese(t) != speaks_chinese()]
+                names |= {name: other[0] for term in named for name in term["ids"] if other}
         for link in links:
             link["reftitle"] = names.get(link["refuri"].partition("#")[2], "")
 
@@ -165,7 +178,7 @@ class ChapterLinks(SphinxPostTransform):
     def _linked(self, words: str, pages: dict[int, str]) -> Iterator[nodes.Node]:
         end = 0
         for found in CHAPTER.finditer(words):
-            page = pages.get(int(found[1]))
+            page = pages.get(int(found[1] or found[2]))
             if page in (None, self.env.docname):
                 continue
             yield nodes.Text(words[end : found.start()])
@@ -186,5 +199,5 @@ def setup(app: Sphinx) -> None:
         app.connect("autodoc-skip-member", says_nothing)
     app.add_transform(TermNames)
     app.add_post_transform(Citations)
-    app.add_post_transform(ChineseNames)
+    app.add_post_transform(OtherNames)
     app.add_post_transform(ChapterLinks)

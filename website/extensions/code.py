@@ -22,6 +22,8 @@ from sphinx.highlighting import PygmentsBridge
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.writers.html5 import HTML5Translator
 
+from website.words import said
+
 # Kinds of one look, on the site, on paper and in the ePub, are one. Half of a chapter's elements
 # would be names, signs and spaces of code: they look like all text.
 MERGED = {
@@ -75,7 +77,7 @@ class CodeBehindItsPicture(SphinxPostTransform):
             fold = cell[0] if len(cell) > 1 else None
             if cell.get("hide_mode") != "input" or not isinstance(fold, HideCodeCellNode):
                 continue
-            if fold["prompt_show"].startswith("Solution"):  # whose output is what it should give
+            if fold["prompt_show"].startswith(said("Solution")):  # whose output is what it should give
                 continue
             cell.remove(fold)
             fold["classes"].append("book-code")
@@ -94,7 +96,7 @@ def visit_fold(translator: HTML5Translator, node: HideCodeCellNode) -> None:
     words = translator.attval(node["prompt_show"])
     kind, summary = "hide", f"<summary>{words}</summary>"
     if "book-code" in node["classes"]:
-        kind, summary = "hide book-code", f'<summary aria-label="Code: {words}">code</summary>'
+        kind, summary = "hide book-code", f'<summary aria-label="{said("Code")}: {words}">{said("code")}</summary>'
     translator.body.append(f'<details class="{kind}">\n{summary}\n')
 
 

@@ -7,6 +7,8 @@ from docutils import nodes
 from sphinx.addnodes import glossary
 from sphinx.application import Sphinx
 
+from website.words import alphabetical
+
 
 def add_letters(app: Sphinx, doctree: nodes.document) -> None:
     """Runs on each page that was read; a page without a glossary stays as it is."""
@@ -16,7 +18,7 @@ def add_letters(app: Sphinx, doctree: nodes.document) -> None:
         lists: dict[str, nodes.definition_list] = {}
         for item in list(whole.children):
             term = item.next_node(nodes.term)
-            letter = term.astext()[0].upper()
+            letter = alphabetical(term.astext())[0].upper()
             first.setdefault(letter, term["ids"][0])
             lists.setdefault(letter, nodes.definition_list(**whole.attributes)).append(item)
         entries.children = []

@@ -1,10 +1,12 @@
-"""What a page's head says of it: a description that ends with a whole word."""
+"""What a page's head says of it: a description that ends with a whole word, or half as many signs."""
 
 from html import escape
 from textwrap import shorten
 
 from docutils import nodes
 from sphinx.application import Sphinx
+
+from website.words import said, speaks_chinese
 
 LENGTH = 160
 
@@ -13,10 +15,11 @@ def description(doctree: nodes.document) -> str:
     """The chapter's question, or else the first paragraph of a page, up to a whole word."""
     texts = [p for p in doctree.findall(nodes.paragraph) if "book-head" not in p["classes"]]
     asked = [p for p in texts if "book-question" in p["classes"]]
-    said = (p.astext().removeprefix("The question.") for p in asked or texts)
-    return shorten(
-        next(filter(str.strip, said), ""), LENGTH, placeholder="…", break_on_hyphens=False
-    )
+    told = (p.astext().removeprefix(said("The question.")).strip() for p in asked or texts)
+    text = next(filter(None, told), "")
+    if speaks_chinese():
+        return text if len(text) <= LENGTH // 2 else f"{text[: LENGTH // 2]}…"
+    return shorten(text, LENGTH, placeholder="…", break_on_hyphens=False)
 
 
 def describe(

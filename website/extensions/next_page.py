@@ -2,11 +2,11 @@
 
 import re
 from html import escape
-from pathlib import Path
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from website.extensions.chinese import text_of
 from website.extensions.formulas import mathml
 
 ROW = re.compile(r"^\| (?:\d+ )?\| \[[^]]+\]\((\S+)\.ipynb\) \| (.+) \|$", re.MULTILINE)
@@ -28,8 +28,7 @@ def ask(
 ) -> None:
     """Adds the next chapter's question to the link to it; ``next_title`` is the theme's."""
     _, _, following = getattr(app.builder, "relations", {}).get(page, (None, None, None))
-    front = Path(app.srcdir) / f"{app.config.root_doc}.md"
-    if asked := questions(front.read_text(encoding="utf-8")).get(following):
+    if asked := questions(text_of(app, app.config.root_doc)).get(following):
         title = context["next"]["title"]
         context["next_title"] = f'{title} <span class="book-asked">{asked}</span>'
 

@@ -7,7 +7,7 @@ from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 
 BEFORE = re.compile(r"[(\[“‘]+$")
-AFTER = re.compile(r"[^\s—–]+")
+AFTER = re.compile(r"[^\s—–\u3400-\u9fff]+")  # Chinese has no blanks
 PERCENT = re.compile(r"(?<=\d)[ \N{NO-BREAK SPACE}]%")
 
 CODE = (nodes.FixedTextElement, nodes.literal, nodes.math)

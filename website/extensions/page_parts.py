@@ -22,6 +22,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 from transformer_book.drawings.colours import style_sheet
+from website.extensions.chinese import say_in_scripts
 from website.extensions.film_files import write_film_files
 from website.extensions.living_files import write_living_files
 from website.extensions.translator_files import write_translator_files
@@ -69,6 +70,8 @@ def copy_parts(app: Sphinx) -> None:
         shutil.copy(SITE / script, new / script)
     for part in PARTS.values():
         copy_part(part, new)
+    for root in ("parts/", "explorer/"):
+        say_in_scripts(new, root)
     new.rename(static / f"{FOLDER}{hash_of(new)}")
 
 

@@ -15,6 +15,7 @@ from sphinx.application import Sphinx
 
 from transformer_book.claims import claims_of
 from website.extensions.book_site import anchor
+from website.words import said
 
 SIGN = {"✓": "holds", "○": "waits"}
 LINE = re.compile(r"^[✓○] .", re.MULTILINE)
@@ -24,7 +25,7 @@ CHAPTER = re.compile(r"chapters/\w+")  # a notebook, with a number or without
 def tick(sign: str, text: str) -> nodes.paragraph:
     paragraph = nodes.paragraph(classes=["book-tick", f"book-{SIGN[sign]}"])
     paragraph += nodes.inline("", sign, classes=["book-sign"])
-    paragraph += nodes.inline("", text)
+    paragraph += nodes.inline("", said(text))
     return paragraph
 
 
@@ -38,7 +39,7 @@ def claim_line(app: Sphinx, text: str, address: str) -> nodes.paragraph:
         "#",
         refid=paragraph["ids"][0],
         classes=["headerlink"],
-        reftitle="Link to this claim",
+        reftitle=said("Link to this claim"),
     )
     return paragraph
 
@@ -89,7 +90,7 @@ def add_head(doctree: nodes.document) -> None:
     of_class = [p for p in doctree.findall(nodes.paragraph) if "book-tick" in p["classes"]]
     waiting = [p.astext() for p in of_class if "book-waits" in p["classes"]]
     turns, exercises = (
-        {found[0] for text in waiting if (found := re.search(rf"{kind} \d+\.\d+", text))}
+        {found[0] for text in waiting if (found := re.search(rf"{said(kind)} \d+\.\d+", text))}
         for kind in ("Your turn", "Exercise")
     )
     counts = {
@@ -97,11 +98,11 @@ def add_head(doctree: nodes.document) -> None:
         "function{} to write yourself": len(turns),
         "exercise{}": len(exercises),
     }
-    said = [f"{n} {what.format('s' * (n != 1))}" for what, n in counts.items() if n]
+    told = [said(f"{n} {what.format('s' * (n != 1))}") for what, n in counts.items() if n]
     title = next(iter(doctree.findall(nodes.title)))
-    if said:
+    if told:
         head = nodes.paragraph(classes=["book-head"])
-        unbroken = (part.replace(" ", "\N{NO-BREAK SPACE}") for part in said)
+        unbroken = (part.replace(" ", "\N{NO-BREAK SPACE}") for part in told)
         head += nodes.Text(" · ".join(unbroken))
         title.parent.insert(title.parent.index(title) + 1, head)
 
