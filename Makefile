@@ -1,10 +1,10 @@
-# make book · make serve · make test · make chapters · make experiments · make lint · make types · make site-check · make pdf · make epub · make rehearsal · make turns FILL=…
+# make book · make serve · make test · make chapters · make experiments · make lint · make types · make site-check · make pdf · make epub · make zh · make rehearsal · make turns FILL=…
 # PYTHON names the interpreter that .venv is made from (3.11 or newer); PORT is for make serve.
 PYTHON ?= python3
 PORT ?= 8000
 RUN := .venv/bin/python
 
-.PHONY: book serve test chapters experiments lint types site-check pdf epub rehearsal turns clean
+.PHONY: book serve test chapters experiments lint types site-check pdf epub zh rehearsal turns clean
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
 
@@ -55,6 +55,14 @@ site-check: book
 pdf epub: .venv/ready
 	@test -f _build/html/index.html || $(MAKE) --no-print-directory book
 	@$(RUN) -m website $@
+
+# The Chinese edition: its site in zh/ of the built one, whose pages then link to it, its PDF and its
+# ePub. What a change of the English left behind is said by python -m website zh check.
+zh: .venv/ready
+	@test -f _build/html/index.html || $(MAKE) --no-print-directory book
+	@$(RUN) -m website zh
+	@$(RUN) -m website zh pdf
+	@$(RUN) -m website zh epub
 
 # Opens each committed chapter as Colab does, in an empty environment; CUDA=1 fails without a GPU,
 # SOFT=1 takes a GPU of software, COLAB=1 the versions of tools/colab.txt.

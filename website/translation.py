@@ -10,11 +10,11 @@ English of which it is the translation stands in a comment, and the Chinese belo
     三样东西各有名字。……
 
 A piece is a Markdown cell (``cell ID``) or a part of a page that is no notebook (``part NAME``),
-the alt text of a picture (``alt ID``), the words in it (``words ID``, where each line
-``weight ⇒ 权重`` is for one), the title of a fold (``fold ID``), a comment in code (``comment ID``),
-a claim (``claim``), or code with words in it (``script PATH``). A piece without Chinese shows the
-English. One whose English has changed since is *stale*: its Chinese is shown with a line that says
-so; only a claim, which must hold, is English then.
+the alt text of a picture (``alt ID``), the words in it (``words ID``, a line ``weight ⇒ 权重`` for
+each), the title of a fold (``fold ID``), a comment in code (``comment ID``), a claim (``claim``),
+or code with words in it (``script PATH``). A piece without Chinese shows the English. One whose
+English has changed since is *stale*: its Chinese is shown with a line that says so; only a claim,
+which must hold, and a script, which must run, are English then.
 """
 
 import json
@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
-from html import escape, unescape
+from html import unescape
 from pathlib import Path
 
 from transformer_book.claims import MIME as CLAIM
@@ -111,7 +111,7 @@ def synced(now: list[Piece], before: list[Piece]) -> list[Piece]:
     return found
 
 
-# -------------------------------------------------------------------------------- the pieces of a page
+# ---------------------------------------------------------------------------- the pieces of a page
 
 
 def joined(source: str | list[str]) -> str:
@@ -179,7 +179,7 @@ def headings(text: str) -> list[str]:
     return HEADING.findall(FENCE.sub("", text))
 
 
-# --------------------------------------------------------------------------- what a program can check
+# ------------------------------------------------------------------------ what a program can check
 
 HAN = "\u3400-\u9fff"
 SAME = {
@@ -190,6 +190,7 @@ SAME = {
     "headings": r"^#+ (?:\d+\.\d* )?",
 }
 NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)*")
+FEW = {str(number) for number in range(101)}  # which English may have in words
 TYPE = {
     "a line break in a paragraph shows as a blank": rf"[{HAN}，。；：、]\n[{HAN}]",
     "half-width punctuation": rf"[{HAN}][,;:?!]|[{HAN}]\([{HAN}]",
@@ -208,10 +209,10 @@ def faults(piece: Piece) -> Iterator[str]:
         if ours != theirs:
             less, more = ([x for x in a if x not in b] for a, b in ((theirs, ours), (ours, theirs)))
             yield f"{name}: {len(theirs)} and {len(ours)}, only English {less}, only Chinese {more}"
-    theirs, ours = ({*NUMBER.findall(re.sub(SAME["links"], "", t))} for t in (english, chinese))
-    few = {str(number) for number in range(101)}  # "two" may be 2
-    if theirs - ours or ours - theirs - few:
-        yield f"numbers: only English {theirs - ours or ''}, only Chinese {ours - theirs - few or ''}"
+    english, chinese = (re.sub(SAME["links"], "", t) for t in (english, chinese))
+    told, said = ({*NUMBER.findall(t)} for t in (english, chinese))
+    if told - said or said - told - FEW:
+        yield f"numbers: only English {[*told - said]}, only Chinese {[*said - told - FEW]}"
     prose = re.sub(r"\$\$.*?\$\$|```.*?```|^ *[|:].*$", "", chinese, flags=re.S | re.M)
     prose = re.sub(r"<[^>]*>|`[^`]*`|\]\([^)]*\)|\$[^$]*\$", "|", prose)
     for name, pattern in TYPE.items():

@@ -23,6 +23,11 @@ def speaks_chinese() -> bool:
     return _spoken[0].startswith("zh")
 
 
+def language() -> str:
+    """What HTML calls the build's language."""
+    return "zh-Hans" if speaks_chinese() else "en"
+
+
 @cache
 def site() -> dict:
     """``site.yml``: a configuration, words, patterns of lines, synonyms for the search."""

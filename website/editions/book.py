@@ -25,6 +25,7 @@ from website.editions.pages import (
     slug,
     words,
 )
+from website.words import alphabetical, said
 
 SUBTITLE = "every claim with a ✓ is checked by code"
 IMPRINT = """<div><h1>{title}</h1><p>{subtitle}</p><p>{author}<br>{release}</p>
@@ -44,9 +45,9 @@ Places = list[tuple[Page, HtmlElement]]
 
 
 def imprint(config: dict) -> Page:
-    said = {"title": config["title"], "subtitle": SUBTITLE, "author": config["author"]}
-    said["release"] = config["sphinx"]["config"]["release"]
-    text = IMPRINT.format(**{name: escape(value) for name, value in said.items()})
+    told = {"title": config["title"], "subtitle": said(SUBTITLE), "author": config["author"]}
+    told["release"] = config["sphinx"]["config"]["release"]
+    text = said(IMPRINT).format(**{name: escape(value) for name, value in told.items()})
     return Page("imprint", "", html.fromstring(text))
 
 
@@ -110,8 +111,10 @@ def index(pages: list[Page]) -> HtmlElement:
     """
     ids = count(1)
     body = new("div", class_="book-index")
-    body.append(new("h1", "Index"))
-    for (tag, name), found in sorted(places(pages).items(), key=lambda entry: entry[0][1].lower()):
+    body.append(new("h1", said("Index")))
+    for (tag, name), found in sorted(
+        places(pages).items(), key=lambda entry: alphabetical(entry[0][1])
+    ):
         line = new("p")
         line.append(new(tag, name))
         line[0].tail = " "
@@ -138,7 +141,7 @@ def book_pages(
     pages = [read(site, name, part) for name, part in names]
     for page in pages:
         fit_for_paper(page)
-    pages[0].body.find(".//h1").text = "Preface"
+    pages[0].body.find(".//h1").text = said("Preface")
     pages.append(Page("book_index", pages[-1].part, index(pages)))
     pages = [imprint(config), *in_parts(pages)]
     wrong = linked(pages, site, address) + raw_tex(pages)

@@ -24,6 +24,7 @@ from website.editions.cover import HEIGHT, WIDTH, cover
 from website.editions.offer import publish
 from website.editions.pages import Fault, Page, slug
 from website.editions.sandbox import opened
+from website.words import language, said
 
 # A drawing's colours for a dark page; some reading programs turn the page dark and not the picture.
 DARK = re.compile(rb"<style>@media\s?\(prefers-color-scheme: ?dark\).*?</style>", re.S)
@@ -32,8 +33,8 @@ COVER = """<!DOCTYPE html><meta charset="utf-8"><title>cover</title>
 <link rel="stylesheet" href="styles/print.css"><style>svg {{ display: block }}</style>{cover}"""
 XHTML = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE html>
-<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops" lang="en"
- xml:lang="en"><head><meta charset="utf-8"/><title>{title}</title>
+<html xmlns="http://www.w3.org/1999/xhtml" xmlns:epub="http://www.idpf.org/2007/ops"
+ lang="{language}" xml:lang="{language}"><head><meta charset="utf-8"/><title>{title}</title>
 <link rel="stylesheet" href="book.css"/></head><body>{body}</body></html>
 """
 CONTAINER = """<?xml version="1.0" encoding="UTF-8"?>
@@ -42,10 +43,11 @@ CONTAINER = """<?xml version="1.0" encoding="UTF-8"?>
 </rootfiles></container>
 """
 PACKAGE = """<?xml version="1.0" encoding="UTF-8"?>
-<package xmlns="http://www.idpf.org/2007/opf" version="3.0" xml:lang="en" unique-identifier="id">
+<package xmlns="http://www.idpf.org/2007/opf" version="3.0" xml:lang="{language}"
+ unique-identifier="id">
 <metadata xmlns:dc="http://purl.org/dc/elements/1.1/">
 <dc:identifier id="id">{address}</dc:identifier><dc:title>{title}</dc:title>
-<dc:creator>{author}</dc:creator><dc:language>en</dc:language>
+<dc:creator>{author}</dc:creator><dc:language>{language}</dc:language>
 <dc:rights>Text: CC BY 4.0. Code: MIT.</dc:rights>
 <meta property="dcterms:modified">{modified}</meta>
 <meta property="schema:accessMode">textual</meta><meta property="schema:accessMode">visual</meta>
@@ -67,7 +69,7 @@ def address(name: str, place: str) -> str:
 
 
 def picture_of_cover(browser: Browser, config: dict, site: Path) -> bytes:
-    text = COVER.format(cover=cover(config, SUBTITLE))
+    text = COVER.format(cover=cover(config, said(SUBTITLE)))
     page, missing = opened(browser, text, site, viewport={"width": WIDTH, "height": HEIGHT})
     page.evaluate("document.fonts.ready")
     if missing:
@@ -80,7 +82,7 @@ def xhtml(page: Page) -> str:
     for formula in page.body.iter("math"):
         formula.set("xmlns", MATHML)
     body = etree.tostring(page.body, encoding="unicode", method="xml", with_tail=False)
-    return XHTML.format(title=escape(page.title), body=body)
+    return XHTML.format(language=language(), title=escape(page.title), body=body)
 
 
 def navigation(pages: list[Page]) -> str:
@@ -98,8 +100,10 @@ def navigation(pages: list[Page]) -> str:
             if page.begins_part and chapter.part == page.part and not chapter.begins_part
         ]
         lines.append(item(page, "", page.title, chapters))
-    toc = f'<nav epub:type="toc" id="toc"><h1>Contents</h1><ol>{"".join(lines)}</ol></nav>'
-    return XHTML.format(title="Contents", body=toc)
+    toc = (
+        f'<nav epub:type="toc" id="toc"><h1>{said("Contents")}</h1><ol>{"".join(lines)}</ol></nav>'
+    )
+    return XHTML.format(language=language(), title=said("Contents"), body=toc)
 
 
 def package(config: dict, pages: list[Page], images: list[str]) -> str:
@@ -120,6 +124,7 @@ def package(config: dict, pages: list[Page], images: list[str]) -> str:
     read = ["cover", "page-0", "nav", *(f"page-{n}" for n in range(1, len(pages)))]
     now = int(os.environ.get("SOURCE_DATE_EPOCH", datetime.now(UTC).timestamp()))
     return PACKAGE.format(
+        language=language(),
         address=escape(config["html"]["baseurl"] or config["title"]),
         title=escape(config["title"]),
         author=escape(config["author"]),
@@ -146,7 +151,10 @@ def make(browser: Browser, book: Path, site: Path, target: Path) -> int:
     files: dict[str, bytes | str] = {slug(page.name) + ".xhtml": xhtml(page) for page in pages}
     title = escape(config["title"], quote=True)
     shown = f'<div id="cover"><img src="cover.png" alt="{title}"/></div>'
-    files |= {"cover.xhtml": XHTML.format(title=title, body=shown), "cover.png": picture}
+    files |= {
+        "cover.xhtml": XHTML.format(language=language(), title=title, body=shown),
+        "cover.png": picture,
+    }
     files |= {"nav.xhtml": navigation(pages), "package.opf": package(config, pages, list(images))}
     sheets = (ROOT / "website/editions" / name for name in ("book.css", "epub.css"))
     files |= {"book.css": "".join(sheet.read_text(encoding="utf-8") for sheet in sheets)}
@@ -166,9 +174,9 @@ def check(target: Path) -> str | None:
     return f"{done.stdout}{done.stderr}" if done.returncode else ""
 
 
-def make_and_check(browser: Browser, target: Path) -> str:
+def make_and_check(browser: Browser, book: Path, site: Path, target: Path) -> str:
     """Makes the ePub and says what is to be said of it. Raises ``Fault``."""
-    n_pages = make(browser, ROOT, SITE, target)
+    n_pages = make(browser, book, site, target)
     found = check(target)
     if found:
         raise Fault(found)
@@ -177,5 +185,5 @@ def make_and_check(browser: Browser, target: Path) -> str:
     )
 
 
-def publish_epub() -> int:
-    return publish("epub", make_and_check)
+def publish_epub(book: Path = ROOT, site: Path = SITE) -> int:
+    return publish("epub", lambda browser, to: make_and_check(browser, book, site, to), site)

@@ -17,6 +17,7 @@ from playwright.sync_api import Browser
 from website import ROOT, SITE
 from website.browser import chromium
 from website.editions.pages import Fault
+from website.words import said, speaks_chinese
 
 NAME = "the-transformer-executed"
 KINDS = {"pdf": "PDF", "epub": "ePub"}
@@ -25,24 +26,33 @@ PLACE = re.compile(
 )
 
 
+def name() -> str:
+    """What the editions' files are called."""
+    return NAME + "-zh" * speaks_chinese()
+
+
 def linked(page: str, root: str, sizes: dict[str, int]) -> str:
     """A page of the site, with links to the editions of these sizes in bytes, and to no others."""
-    address = {ending: f"{root}{NAME}.{ending}" for ending in sizes}
+    address = {ending: f"{root}{name()}.{ending}" for ending in sizes}
     short = " · ".join(f'<a href="{address[ending]}">{KINDS[ending]}</a>' for ending in sizes)
-    links = " or ".join(
+    links = said(" or ").join(
         f'<a href="{address[ending]}">{KINDS[ending]}</a> ({size / 1e6:.1f} MB)'
         for ending, size in sizes.items()
     )
-    line = f"<p>To read without a network, the whole book in one file: {links}.</p>"
-    inside = {"div": line, "p": f"The whole book: {short}"} if sizes else {"div": "", "p": ""}
+    line = said("To read without a network, the whole book in one file: {links}.")
+    line = f"<p>{line.format(links=links)}</p>"
+    inside = {"div": line, "p": said("The whole book: ") + short} if sizes else {"div": "", "p": ""}
     return PLACE.sub(lambda place: place["start"] + inside[place["tag"]] + place["end"], page)
 
 
 def offer(site: Path) -> None:
-    """Links the site to the editions that stand beside its pages, and to no others."""
-    files = {ending: site / f"{NAME}.{ending}" for ending in KINDS}
+    """Links the site to the editions that stand beside its pages, and to no others.
+
+    Its Chinese pages have their own.
+    """
+    files = {ending: site / f"{name()}.{ending}" for ending in KINDS}
     sizes = {ending: path.stat().st_size for ending, path in files.items() if path.is_file()}
-    for path in sorted(site.rglob("*.html")):
+    for path in sorted(set(site.rglob("*.html")) - set((site / "zh").rglob("*"))):
         old = path.read_text(encoding="utf-8")
         root = posixpath.relpath(".", path.relative_to(site).parent.as_posix()) + "/"
         new = linked(old, root.removeprefix("./"), sizes)
@@ -50,18 +60,19 @@ def offer(site: Path) -> None:
             path.write_text(new, encoding="utf-8")
 
 
-def publish(ending: str, make: Callable[[Browser, Path], str]) -> int:
+def publish(ending: str, make: Callable[[Browser, Path], str], site: Path | None = None) -> int:
     """Has ``make`` write an edition to a path, and offers it; 1, and no edition, at a fault."""
-    target = ROOT / "_build" / ending / f"{NAME}.{ending}"
+    site = site or SITE
+    target = ROOT / "_build" / ending / f"{name()}.{ending}"
     try:
         with chromium() as browser:
             said = make(browser, target)
-        shutil.copy(target, SITE)
-        offer(SITE)
+        shutil.copy(target, site)
+        offer(site)
     except Fault as fault:
-        for path in (target, SITE / target.name):
+        for path in (target, site / target.name):
             path.unlink(missing_ok=True)
-        offer(SITE)
+        offer(site)
         print(fault, file=sys.stderr)
         return 1
     size = target.stat().st_size / 1e6

@@ -23,6 +23,7 @@ from lxml import html
 from lxml.html import HtmlElement
 
 from website.built import ARTICLE, classed, tree_of
+from website.words import said
 
 RAW_TEX = re.compile(r"\$\$|\\[(\[]|\\(?:frac|sqrt|text|mathbf|operatorname|begin)\b")
 FEW_LINES = 10  # of code, which stay on one page
@@ -132,13 +133,13 @@ def fit_for_paper(page: Page) -> None:
         shut(cell, title)
     if solutions := list(taken_out(page.body)):
         end = new("section", id="solutions")
-        end.extend([new("h2", "Solutions"), *solutions])
+        end.extend([new("h2", said("Solutions")), *solutions])
         page.body.find(".//h1").getparent().append(end)
 
 
 def shut(cell: HtmlElement, title: str) -> None:
     """A folded cell on paper: see the table at the top of this file."""
-    if title.startswith("Solution"):
+    if title.startswith(said("Solution")):
         cell.set("class", "cell book-solution")
         for line in cell.xpath(".//pre/span[starts-with(normalize-space(.), '# @title')]"):
             line.tail = (line.tail or "").removeprefix("\n")

@@ -22,15 +22,17 @@ from website.editions.cover import cover
 from website.editions.offer import publish
 from website.editions.pages import Fault, Page, new, slug
 from website.editions.sandbox import opened
+from website.words import language, said
 
 TEXT_WIDTH = 634  # px: A4 without the margins of print.css
-LISTED = ("Exercises", "Solutions")  # sections without a number that the contents name
+LISTED = ("exercises", "solutions")  # sections without a number that the contents name
 NO_REFERENCE = (
     "@class='book-at' or ancestor::h2 or ancestor::th or ancestor::dl[contains(@class, 'glossary')]"
 )
 REFERENCE = f".//a[starts-with(@href, '#')][not({NO_REFERENCE})]"
 LOOKED_UP = re.compile(r"#\w+--(term|cite)-")  # by the alphabet, and not by a page
-DOCUMENT = """<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>
+DOCUMENT = """<!DOCTYPE html><html lang="{language}"><head><meta charset="utf-8">
+<title>{title}</title>
 <link rel="stylesheet" href="styles/book.css"><link rel="stylesheet" href="styles/print.css">
 <style>{running}</style><script type="module" src="styles/print.js"></script></head>
 <body><div id="book-cover">{cover}</div>{pages}</body></html>"""
@@ -51,18 +53,19 @@ def references(pages: list[Page]) -> None:
         for element in page.body.xpath(".//*[@id]"):
             home[address(page.name, element.get("id"))] = section(page, element)
     for page in pages:
-        said = set()
+        known = set()
         for link in page.body.xpath(REFERENCE):
             place, here = link.get("href"), section(page, link)
             goes_on = re.match(r"['’\w]", link.tail or "")
-            if LOOKED_UP.match(place) or here == home[place] or (here, place) in said or goes_on:
+            if LOOKED_UP.match(place) or here == home[place] or (here, place) in known or goes_on:
                 continue
-            said.add((here, place))
+            known.add((here, place))
             before = "".join(link.xpath("preceding-sibling::node()/descendant-or-self::text()"))
-            inside = before.count("(") > before.count(")")
-            number = new("span", ", p.\xa0" if inside else " (p.\xa0", class_="book-page-of")
+            inside = before.count("(") + before.count("（") > before.count(")") + before.count("）")
+            opening, closing = said(", p.\xa0|" if inside else " (p.\xa0|)").split("|")
+            number = new("span", opening, class_="book-page-of")
             number.append(new("span", "000", class_="book-at"))
-            number[0].tail = "" if inside else ")"
+            number[0].tail = closing
             link.append(number)
 
 
@@ -94,9 +97,9 @@ def contents(pages: list[Page]) -> str:
     for page in pages[1:]:  # after the imprint
         add("part" if page.begins_part else "chapter", page.title, address(page.name, ""))
         for place, title in page.sections:
-            if page.name.startswith("chapters/") and (title[0].isdigit() or title in LISTED):
+            if page.name.startswith("chapters/") and (title[0].isdigit() or place in LISTED):
                 add("section", title, address(page.name, place))
-    return f'<nav id="book-contents"><h2>Contents</h2>{"".join(made)}</nav>'
+    return f'<nav id="book-contents"><h2>{said("Contents")}</h2>{"".join(made)}</nav>'
 
 
 def document(config: dict, pages: list[Page]) -> str:
@@ -117,9 +120,10 @@ def document(config: dict, pages: list[Page]) -> str:
                 f' font: 9.5pt Book; color: #555 }} }} [id="{name}"] {{ page: p{name} }}'
             )
     return DOCUMENT.format(
+        language=language(),
         title=escape(config["title"]),
         running=" ".join(running),
-        cover=cover(config, SUBTITLE),
+        cover=cover(config, said(SUBTITLE)),
         pages="".join([bodies[0], inside, *bodies[1:]]),
     )
 
@@ -139,18 +143,18 @@ def printed(browser: Browser, text: str, site: Path, target: Path) -> None:
     page.evaluate("edition.fit()")
     if wrong := missing + page.evaluate("edition.wrong()"):
         raise Fault("\n".join(wrong))
-    said: dict[str, int] = {}
+    written: dict[str, int] = {}
     for _ in range(5):
         page.pdf(
             path=target, prefer_css_page_size=True, print_background=True, tagged=True, outline=True
         )
         with pikepdf.open(target) as pdf:
             stand = numbers(pdf)
-        if stand == said:
+        if stand == written:
             page.close()
             return
         page.evaluate("stand => edition.number(stand)", stand)
-        said = stand
+        written = stand
     raise Fault("the pages of the contents and the references do not settle")
 
 
@@ -176,5 +180,5 @@ def make(browser: Browser, book: Path, site: Path, target: Path) -> int:
     return finish(target, config)
 
 
-def publish_pdf() -> int:
-    return publish("pdf", lambda browser, to: f"{make(browser, ROOT, SITE, to)} pages")
+def publish_pdf(book: Path = ROOT, site: Path = SITE) -> int:
+    return publish("pdf", lambda browser, to: f"{make(browser, book, site, to)} pages", site)

@@ -109,7 +109,13 @@ class TermNames(SphinxTransform):
             objects["term", text] = (self.env.docname, term["ids"][0])
             for entries in term.findall(index):
                 entries["entries"] = [
-                    (kind, name, term["ids"][0], main, initial(name) if CHINESE.search(name) else heading)
+                    (
+                        kind,
+                        name,
+                        term["ids"][0],
+                        main,
+                        initial(name) if CHINESE.search(name) else heading,
+                    )
                     for kind, name, _, main, heading in entries["entries"]
                 ]
 

@@ -32,7 +32,7 @@ from website.translation import (
     slug,
     without_signs,
 )
-from website.words import alphabetical, claims, said, site, speak, speaks_chinese
+from website.words import alphabetical, claims, said, speak, speaks_chinese
 
 # A link that is called as the claim is to which it leads: on the ledger, and in the errata's lists.
 CLAIM = re.compile(r"\[([^]\[]+)\](?=\([^)\s]*#claim-)")
@@ -41,10 +41,8 @@ SENTENCE = re.compile(rf".{{1,40}}(?:[，。；：、）]+|(?=[{HAN} ])(?![，�
 
 
 def translate(app: Sphinx, docname: str, content: list[str]) -> None:
-    path = FOLDER / f"{docname}.md"
     if speaks_chinese():
-        app.env.note_dependency(str(path))
-        content[0] = translated(content[0], read(path))
+        content[0] = translated(content[0], read(FOLDER / f"{docname}.md"))
 
 
 def text_of(app: Sphinx, docname: str) -> str:
@@ -155,8 +153,9 @@ def speak_on_pages(
     context["said"] = said
     if speaks_chinese() and doctree is not None and not (FOLDER / f"{page}.md").exists():
         context["body"] = f'<div lang="en">{context["body"]}</div>'
-    for letter, entries in context.get("genindexentries", []) if speaks_chinese() else []:
-        entries.sort(key=lambda entry: alphabetical(entry[0]))
+    for _, entries in context.get("genindexentries", []):
+        if speaks_chinese():
+            entries.sort(key=lambda entry: alphabetical(entry[0]))
 
 
 def say_in_scripts(folder: Path, root: str) -> None:
@@ -170,7 +169,7 @@ def say_in_scripts(folder: Path, root: str) -> None:
 
 
 def finish(app: Sphinx, exception: Exception | None) -> None:
-    """The site's own scripts, and the notebooks that a reader downloads, which are what was read."""
+    """The site's own scripts, and the sources that a reader downloads, which are what was read."""
     if exception or not speaks_chinese():
         return
     out = Path(app.outdir)

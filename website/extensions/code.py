@@ -77,7 +77,9 @@ class CodeBehindItsPicture(SphinxPostTransform):
             fold = cell[0] if len(cell) > 1 else None
             if cell.get("hide_mode") != "input" or not isinstance(fold, HideCodeCellNode):
                 continue
-            if fold["prompt_show"].startswith(said("Solution")):  # whose output is what it should give
+            if fold["prompt_show"].startswith(
+                said("Solution")
+            ):  # whose output is what it should give
                 continue
             cell.remove(fold)
             fold["classes"].append("book-code")
@@ -96,7 +98,10 @@ def visit_fold(translator: HTML5Translator, node: HideCodeCellNode) -> None:
     words = translator.attval(node["prompt_show"])
     kind, summary = "hide", f"<summary>{words}</summary>"
     if "book-code" in node["classes"]:
-        kind, summary = "hide book-code", f'<summary aria-label="{said("Code")}: {words}">{said("code")}</summary>'
+        kind, summary = (
+            "hide book-code",
+            f'<summary aria-label="{said("Code")}: {words}">{said("code")}</summary>',
+        )
     translator.body.append(f'<details class="{kind}">\n{summary}\n')
 
 

@@ -1,4 +1,4 @@
-"""What a page's head says of it: a description that ends with a whole word, or half as many signs."""
+"""What a page's head says of it: a description that ends with a whole word, or a Chinese sign."""
 
 from html import escape
 from textwrap import shorten
