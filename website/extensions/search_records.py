@@ -17,6 +17,8 @@ from sphinx.builders.html import StandaloneHTMLBuilder
 from sphinx.errors import ExtensionError
 
 from website.built import ARTICLE, TERM, classed, tree_of
+from website.extensions.book_site import CHINESE
+from website.words import site, speaks_chinese
 
 FILE = "_static/search_records.js"
 SEARCHED = "intro.html", "chapters/*.html", "appendix/*.html"
@@ -78,6 +80,12 @@ class Record(NamedTuple):
     synonyms: str = ""
 
 
+def synonyms_of(address: str) -> str:
+    """What a place is called in other words, in English and in the build's language."""
+    chinese = site()["synonyms"] if speaks_chinese() else {}
+    return ", ".join(filter(None, [SYNONYMS.get(address), chinese.get(address)]))
+
+
 def words_of(element: HtmlElement) -> str:
     """An element's own prose."""
     copied = deepcopy(element)
@@ -97,15 +105,16 @@ def heading_of(section: HtmlElement) -> str:
 def terms(article: HtmlElement, address: str, page: str) -> Iterator[Record]:
     """Each entry of a glossary; a name in another language stands in its text."""
     for entry in article.xpath(TERM):
-        said = [words_of(entry)]
+        told, ids = [words_of(entry)], [entry.get("id")]
         for follows in entry.itersiblings():
-            said.append(words_of(follows))
+            told.append(words_of(follows))
             if follows.tag == "dd":
                 break
-        title, *others, _ = said
-        text = " ".join(said[1:])
-        here = f"{address}#{entry.get('id')}"
-        synonyms = ", ".join(filter(None, [*others, SYNONYMS.get(here)]))
+            ids.append(follows.get("id"))
+        title, *others, _ = told
+        text = " ".join(told[1:])
+        here = f"{address}#{next(i for i in ids if not CHINESE.search(i))}"
+        synonyms = ", ".join(filter(None, [*others, synonyms_of(here)]))
         yield Record(here, title, page, text, "term", synonyms)
 
 
@@ -128,8 +137,8 @@ def records_of(path: Path, folder: Path) -> Iterator[Record]:
         for i, section in enumerate(sections):
             here = address if i == 0 else f"{address}#{section.get('id')}"
             if text := words_of(section):
-                where, synonyms = title if i else "", SYNONYMS.get(here, "")
-                yield Record(here, heading_of(section), where, text, kind, synonyms)
+                where = title if i else ""
+                yield Record(here, heading_of(section), where, text, kind, synonyms_of(here))
         yield from terms(article, address, title)
         yield from names(article, address, title)
 
