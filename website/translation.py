@@ -189,7 +189,7 @@ SAME = {
     "blocks": r"^ *(?:```|:::)[^\n]*|</?(?:div|details|span|p)\b[^>]*>",
     "headings": r"^#+ (?:\d+\.\d* )?",
 }
-NUMBER = re.compile(r"(?<![\w.])\d+(?:,\d{3})*(?:\.\d+)*")
+NUMBER = re.compile(r"(?<![A-Za-z\d_.])\d+(?:,\d{3})*(?:\.\d+)*")
 FEW = {str(number) for number in range(101)}  # which English may have in words
 TYPE = {
     "a line break in a paragraph shows as a blank": rf"[{HAN}，。；：、]\n[{HAN}]",
@@ -201,6 +201,9 @@ TYPE = {
 
 def faults(piece: Piece) -> Iterator[str]:
     """What differs from the English and may not, and what Chinese type does not do."""
+    lost = [word for word in piece.lines if word not in piece.english.splitlines()]
+    if piece.kind == "words" and lost:
+        yield f"the picture has no such words: {lost}"
     if not piece.chinese or piece.kind in ("script", "words"):
         return
     english, chinese = (re.sub(r"\\text\{[^}]*\}", "", t) for t in (piece.english, piece.chinese))

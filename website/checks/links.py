@@ -18,7 +18,7 @@ EDITIONS = (".pdf", ".epub")
 def read(folder: Path) -> dict[str, HtmlElement]:
     """The pages of the site by their names."""
     names = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*.html"))}
-    return {name: tree_of(path) for name, path in names.items() if not name.startswith("_static/")}
+    return {name: tree_of(path) for name, path in names.items() if "_static/" not in name}
 
 
 def links(page: HtmlElement) -> set[str]:

@@ -115,8 +115,9 @@ def document(config: dict, pages: list[Page]) -> str:
         inner = html.tostring(page.body, encoding="unicode")
         bodies.append(f'<section class="{kind}" id="{name}">{inner}</section>')
         if page.part and not page.begins_part:
+            head = json.dumps(titles[page.name], ensure_ascii=False)
             running.append(
-                f"@page p{name} {{ @top-center {{ content: {json.dumps(titles[page.name])};"
+                f"@page p{name} {{ @top-center {{ content: {head};"
                 f' font: 9.5pt Book; color: #555 }} }} [id="{name}"] {{ page: p{name} }}'
             )
     return DOCUMENT.format(

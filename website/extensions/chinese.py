@@ -77,7 +77,9 @@ def shown(piece: Piece, found: Piece | None) -> str:
 
 
 def claim_said(text: str) -> str:
-    return claims().get(text.replace("\\", ""), text)
+    """A claim's text in a link, in which Markdown's signs have backslashes."""
+    chinese = claims().get(text.replace("\\", ""))
+    return re.sub(r"([\\`*_{}\[\]<>|$])", r"\\\1", chinese) if chinese else text
 
 
 def put(cell: dict, piece: Piece, found: Piece) -> None:
@@ -132,7 +134,7 @@ class Addresses(SphinxTransform):
         slugs = getattr(self.document, "myst_slugs", {})
         for section, title in zip(self.document.findall(nodes.section), english, strict=False):
             name = slug(title)
-            if name and name not in section["ids"]:
+            if name and name not in self.document.ids:
                 section["ids"].insert(0, name)
                 self.document.ids[name] = section
                 myst = re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
@@ -174,6 +176,8 @@ def finish(app: Sphinx, exception: Exception | None) -> None:
         return
     out = Path(app.outdir)
     say_in_scripts(out / "_static", "static/")
+    for pictures in ("static/", "../appendix/"):  # of pages that are no notebooks
+        say_in_scripts(out / "_images", pictures)
     for docname in app.env.found_docs:
         path = out / "_sources" / Path(app.env.doc2path(docname)).relative_to(app.srcdir)
         if path.exists():
