@@ -80,8 +80,9 @@ def read(path: Path) -> list[Piece]:
     parts = PIECE.split(text)[1:]  # kind, key, English, and what stands below
     pieces = []
     for kind, key, english, below in zip(*[iter(parts)] * 4, strict=True):
-        chinese = below.strip().removeprefix(STALE).strip()
-        pieces.append(Piece(kind, key, english, chinese, below.strip().startswith(STALE)))
+        stale = below.startswith(STALE)
+        chinese = below.removeprefix(STALE).strip("\n")
+        pieces.append(Piece(kind, key, english, chinese, stale))
     return pieces
 
 

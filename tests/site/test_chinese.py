@@ -14,7 +14,7 @@ from website.extensions.chinese import translated
 from website.translation import FOLDER, Piece, faults, pieces_of, read, synced, write
 
 FILES = sorted(FOLDER.rglob("*.md"))
-SVG = "<svg><text x='1'>weight</text><text>the <tspan>last &lt;step&gt;</tspan></text><g>weight</g></svg>"
+SVG = "<svg><text x='1'>weight</text><text>the <tspan>the last &lt;step&gt;&#x27;s</tspan></text><g>weight</g></svg>"
 CODE = "# A comment that says\n# more than a name.\nx = 1  # it has three words\ny = '# no comment here'"
 FOLD = {"code_prompt_show": "Plot: two", "image": {"alt": "Two rows."}}
 
@@ -37,7 +37,7 @@ CHINESE = {
     ("cell", "# 3. A title"): "# 3. 标题",
     ("fold", "Plot: two"): "画图：两个",
     ("alt", "Two rows."): "两行。",
-    ("words", "weight\nthe\nlast <step>"): "weight ⇒ 权重\nlast <step> ⇒ 最后 <一步>",
+    ("words", "weight\nthe\nthe last <step>'s"): "weight ⇒ 权重\nthe last <step>'s ⇒ 最后 <一步> 的",
     ("comment", "A comment that says more than a name."): "这条注释说的，不只是一个名字。",
     ("comment", "it has three words"): "有三个词",
     ("claim", "two are two"): "二就是二",
@@ -94,7 +94,7 @@ def test_chinese_stands_where_the_english_stood_and_nothing_else_is_changed():
     assert title["source"] == "# 3. 标题"
     shown = plot["metadata"]["mystnb"]
     assert (shown["code_prompt_show"], shown["image"]["alt"]) == ("画图：两个", "两行。")
-    drawn = "<svg><text x='1'>权重</text><text>the <tspan>最后 &lt;一步&gt;</tspan></text><g>weight</g></svg>"
+    drawn = "<svg><text x='1'>权重</text><text>the <tspan>最后 &lt;一步&gt; 的</tspan></text><g>weight</g></svg>"
     assert plot["outputs"][0]["data"]["image/svg+xml"] == drawn
     assert run["source"] == CODE.replace(
         "A comment that says\n# more than a name.", "这条注释说的，不只是一个名字。"

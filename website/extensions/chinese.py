@@ -37,7 +37,8 @@ from website.words import alphabetical, claims, said, speak, speaks_chinese
 # A link that is called as the claim is to which it leads: on the ledger, and in the errata's lists.
 CLAIM = re.compile(r"\[([^]\[]+)\](?=\([^)\s]*#claim-)")
 TERM = re.compile(r"(?![#`*:])\S.*\n\S.*\n  ")  # an entry of the glossary
-SENTENCE = re.compile(rf".{{1,40}}(?:[，。；：、）]+|(?=[{HAN} ])(?![，。；：、）])|$) ?")
+# A comment's lines: all, or up to the last sign of punctuation, or to any Chinese sign.
+LINES = re.compile(rf".{{1,42}}$|.{{1,41}}[，。；：、）]|.{{1,42}}(?=[{HAN} ])|.+")
 
 
 def translate(app: Sphinx, docname: str, content: list[str]) -> None:
@@ -101,8 +102,9 @@ def put(cell: dict, piece: Piece, found: Piece) -> None:
 
 def with_words(svg: str, lines: dict[str, str]) -> str:
     def node(match: re.Match) -> str:
-        old = unescape(match[1]).strip()
-        return match[0].replace(escape(old, quote=False), escape(lines.get(old, old), quote=False))
+        old = match[1].strip()  # as it is written, with &lt; and &#x27;
+        new = lines.get(unescape(old))
+        return match[0].replace(old, escape(new, quote=False)) if new else match[0]
 
     return IN_SVG.sub(lambda text: IN_TEXT.sub(node, text[0]), svg)
 
@@ -115,7 +117,7 @@ def with_comment(code: str, english: str, chinese: str) -> str:
             return match[0]
         if match[1] is None:
             return f"# {chinese}"
-        return "\n".join(f"{match[1]}# {part[0].strip()}" for part in SENTENCE.finditer(chinese))
+        return "\n".join(f"{match[1]}# {part[0].strip()}" for part in LINES.finditer(chinese))
 
     return COMMENT.sub(run, code)
 
