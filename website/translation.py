@@ -36,7 +36,7 @@ NAMED_BY_ENGLISH = ("claim", "comment", "script")  # a cell or a file has many o
 SVG = "image/svg+xml"
 IN_SVG = re.compile(r"<text[^>]*>.*?</text>", re.S)
 IN_TEXT = re.compile(r">([^<>]*[A-Za-z]{2}[^<>]*)<")
-COMMENT = re.compile(r"^( *)# (?!@title).*(?:\n\1# .*)*|(?<=  )# .*$", re.M)
+COMMENT = re.compile(r"^( *)# (?!@title).*(?:\n\1# .*)*|(?<=  )# (?!fmt:).*$", re.M)
 HIDDEN = {"hide-input", "hide-cell", "remove-cell"}  # but solutions, their comments stay English
 HEADING = re.compile(r"^#{1,6} (.+)$", re.M)
 FENCE = re.compile(r"^(```|:::).*?^\1", re.M | re.S)
@@ -126,12 +126,13 @@ def words_in(svg: str) -> list[str]:
 
 
 def comments_in(cell: dict) -> list[str]:
-    """The comments that a reader sees, without their signs, if they say more than a name."""
+    """The comments that a reader sees, without their signs, if they are more than a word."""
     title = cell["metadata"].get("mystnb", {}).get("code_prompt_show", "")
     if HIDDEN & {*cell["metadata"].get("tags", [])} and not title.startswith("Solution"):
         return []
-    runs = (without_signs(run[0]) for run in COMMENT.finditer(joined(cell["source"])))
-    return [run for run in runs if len(re.findall("[A-Za-z]{2,}", run)) > 2]
+    runs = [without_signs(run[0]) for run in COMMENT.finditer(joined(cell["source"]))]
+    shapes = r"\((?:\w+, )*\w+,?\)"  # which need no words
+    return [run for run in runs if len(re.findall("[A-Za-z]{2,}", re.sub(shapes, "", run))) > 1]
 
 
 def without_signs(comment: str) -> str:
@@ -158,9 +159,13 @@ def in_cell(cell: dict) -> Iterator[Piece]:
 
 def in_markdown(text: str) -> list[Piece]:
     """A page's parts, which are the whole page; one without words has no Chinese."""
-    parts = [part.strip() for part in PART.split(text) if part.strip()]
-    keys = ((slug(first)[:60] or first) for first in (part.partition("\n")[0] for part in parts))
-    return [Piece("part", *named) for named in zip(keys, parts, strict=True)]
+    pieces: list[Piece] = []
+    for part in (part.strip() for part in PART.split(text) if part.strip()):
+        first = part.partition("\n")[0]
+        key = slug(first)[:60] or first
+        again = sum(piece.key.startswith(key) for piece in pieces)
+        pieces.append(Piece("part", f"{key}-{again + 1}" if again else key, part))
+    return pieces
 
 
 def pieces_of(text: str) -> list[Piece]:

@@ -109,7 +109,7 @@ def main(site: Path = SITE) -> int:
     config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     files = sorted(site.rglob("*.html"), key=lambda path: -path.stat().st_size)  # long ones first
     names = [path.relative_to(site).as_posix() for path in files if not leads_on(path)]
-    pages = [name for name in names if not name.startswith("_static/")]
+    pages = [name for name in names if "_static/" not in name]
     found = dead_links(site, config["html"]["baseurl"] or HOME)
     server, base = serve(site)
     found += look_at_all(pages, base)

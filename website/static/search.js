@@ -24,10 +24,11 @@
   says.textContent = "Searching …";
 
   // Chinese has no spaces: each two neighbours are a word. A name is found by its later parts, too.
+  const SIGN = "(?!\\p{Script=Han})[\\p{L}\\p{N}_√]";
+  const WORD = new RegExp(`\\p{Script=Han}+|(?:${SIGN})+(?:[-–.](?:${SIGN})+)*`, "gu");
   const pairs = (word) =>
     /^\p{Script=Han}{3,}$/u.test(word) ? [...word].slice(1).map((c, i) => word[i] + c) : [word];
-  const words = (text) =>
-    (text.match(/[\p{L}\p{N}_√]+(?:[-–.][\p{L}\p{N}_]+)*/gu) ?? []).flatMap(pairs);
+  const words = (text) => (text.match(WORD) ?? []).flatMap(pairs);
   const parts = (word) => [
     word,
     ...[...word.matchAll(/(?<=[-–._√])|(?<=[a-z])(?=[A-Z])/g)].map(({ index }) =>
@@ -37,7 +38,9 @@
   const plain = (word) => word.toLowerCase().replace(/[-–]|(?<=[a-z]{2}[^s])s$/g, "");
   const telling = (word) => word.length > 2 || /\W/.test(word);
   const kept = (word) => !STOP_WORDS.has(word.toLowerCase()) && plain(word);
-  const query = asked.replace(/\bsqrt\b[\s(]*/gi, "√"); // as the records of formulas have it
+  const asking = /为什么|什么是|是什么|什么|怎么样?|怎样|如何|[的了吗呢]/g; // Chinese stop words
+  const plainly = asked.replace(asking, " ").trim() || asked;
+  const query = plainly.replace(/\bsqrt\b[\s(]*/gi, "√"); // as the records of formulas have it
   const all = new Set(words(query).map(kept).filter(Boolean));
   // How much of what is asked one of a place's other names is, if all of it is asked.
   const named = (synonyms) => {
@@ -71,14 +74,18 @@
 
   /** Where most of the words stand close together, with each of them marked. */
   const excerpt = (text, found) => {
-    const longest = [...found].sort((a, b) => b.length - a.length);
+    const runs = (query.match(/\p{Script=Han}+/gu) ?? []).filter((run) => text.includes(run));
+    const longest = [...new Set([...runs, ...found])].sort((a, b) => b.length - a.length);
     const spelt = longest.map((word) => [...word].join("[-–]?") + (/\w$/.test(word) ? "s?" : ""));
     const mark = new RegExp(`(?<![a-z\\d])(${spelt.join("|")})(?![a-z\\d])`, "gi");
     const places = [...text.matchAll(mark)].map(({ index }) => index);
     const near = (place) => places.filter((other) => other >= place && other < place + 200).length;
     const best = places.reduce((best, one) => (near(one) > near(best) ? one : best), 0);
-    const start = best > 60 ? text.indexOf(" ", best - 60) + 1 : 0;
-    const end = start + 240 < text.length ? text.lastIndexOf(" ", start + 240) : text.length;
+    const han = /\p{Script=Han}/u.test(text); // says more in less, and has no blanks to be cut at
+    const [before, length] = han ? [30, 120] : [60, 240];
+    const cut = (at, blank) => (han ? at : text[blank](" ", at));
+    const start = best > before ? cut(best - before - 1, "indexOf") + 1 : 0;
+    const end = start + length < text.length ? cut(start + length, "lastIndexOf") : text.length;
     const pieces = text.slice(start, end).split(mark);
     const shown = pieces.map((piece, i) => (i % 2 ? make("mark", "", piece) : piece));
     return [start ? "… " : "", ...shown, end < text.length ? " …" : ""];
