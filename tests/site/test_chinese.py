@@ -1,4 +1,4 @@
-"""The Chinese edition: the pieces of a page, what becomes of them, and what a program finds wrong."""
+"""The Chinese edition: the pieces of a page, what becomes of them, and what is found wrong."""
 
 import copy
 import json
@@ -8,14 +8,20 @@ import pytest
 from sphinx.application import Sphinx
 
 from transformer_book.claims import MIME
-from website import ROOT, chinese, words
+from website import chinese, words
 from website.extensions import chinese as extension
 from website.extensions.chinese import translated
 from website.translation import FOLDER, Piece, faults, pieces_of, read, synced, write
 
 FILES = sorted(FOLDER.rglob("*.md"))
-SVG = "<svg><text x='1'>weight</text><text>the <tspan>the last &lt;step&gt;&#x27;s</tspan></text><g>weight</g></svg>"
-CODE = "# A comment that says\n# more than a name.\nx = 1  # it has three words\ny = '# no comment here'"
+SVG = (
+    "<svg><text x='1'>weight</text><text>the <tspan>the last &lt;step&gt;&#x27;s</tspan></text>"
+    "<g>weight</g></svg>"
+)
+CODE = """# A comment that says
+# more than a name.
+x = 1  # it has three words
+y = '# no comment here'"""
 FOLD = {"code_prompt_show": "Plot: two", "image": {"alt": "Two rows."}}
 
 
@@ -37,7 +43,10 @@ CHINESE = {
     ("cell", "# 3. A title"): "# 3. 标题",
     ("fold", "Plot: two"): "画图：两个",
     ("alt", "Two rows."): "两行。",
-    ("words", "weight\nthe\nthe last <step>'s"): "weight ⇒ 权重\nthe last <step>'s ⇒ 最后 <一步> 的",
+    (
+        "words",
+        "weight\nthe\nthe last <step>'s",
+    ): "weight ⇒ 权重\nthe last <step>'s ⇒ 最后 <一步> 的",
     ("comment", "A comment that says more than a name."): "这条注释说的，不只是一个名字。",
     ("comment", "it has three words"): "有三个词",
     ("claim", "two are two"): "二就是二",
@@ -75,7 +84,10 @@ def test_the_translations_have_the_formulas_code_and_links_of_the_english(path):
 
 
 def test_a_piece_is_read_as_it_was_written(tmp_path):
-    pieces = [Piece("cell", "a", "One.\n\nTwo."), Piece("part", "b", "<!-- x -->", "一\n\n二", True)]
+    pieces = [
+        Piece("cell", "a", "One.\n\nTwo."),
+        Piece("part", "b", "<!-- x -->", "一\n\n二", True),
+    ]
     pieces += [Piece("claim", "", "$a$ is b", "甲")]
     write(pieces, tmp_path / "new" / "page.md")
     assert read(tmp_path / "new" / "page.md") == pieces
@@ -94,8 +106,8 @@ def test_chinese_stands_where_the_english_stood_and_nothing_else_is_changed():
     assert title["source"] == "# 3. 标题"
     shown = plot["metadata"]["mystnb"]
     assert (shown["code_prompt_show"], shown["image"]["alt"]) == ("画图：两个", "两行。")
-    drawn = "<svg><text x='1'>权重</text><text>the <tspan>最后 &lt;一步&gt; 的</tspan></text><g>weight</g></svg>"
-    assert plot["outputs"][0]["data"]["image/svg+xml"] == drawn
+    drawn = "<svg><text x='1'>权重</text><text>the <tspan>最后 &lt;一步&gt; 的</tspan></text>"
+    assert plot["outputs"][0]["data"]["image/svg+xml"] == f"{drawn}<g>weight</g></svg>"
     assert run["source"] == CODE.replace(
         "A comment that says\n# more than a name.", "这条注释说的，不只是一个名字。"
     ).replace("it has three words", "有三个词")
@@ -197,7 +209,10 @@ def test_check_writes_new_english_above_the_chinese_and_stops_nobody(tmp_path, m
     monkeypatch.setattr(chinese, "ROOT", tmp_path)
     monkeypatch.setattr(chinese, "FOLDER", tmp_path / "zh")
     (tmp_path / "page.md").write_text("# A page\n\nIt has $n$ words.\n", encoding="utf-8")
-    write([Piece("part", "a-page", "# A page\n\nIt has words.", "# 一页\n\n有词。")], tmp_path / "zh/page.md")
+    write(
+        [Piece("part", "a-page", "# A page\n\nIt has words.", "# 一页\n\n有词。")],
+        tmp_path / "zh/page.md",
+    )
     (tmp_path / "zh/gone.md").touch()
     assert chinese.check() == 0
     (piece,) = read(tmp_path / "zh/page.md")
@@ -268,11 +283,18 @@ def test_sections_figures_and_links_keep_the_english_addresses(built):
 
 
 def test_a_link_in_a_list_says_the_claim_in_chinese(built):
-    assert built["chapters/02_y"].xpath("string(//div[@class='body']//li)").strip() == "甲 <b> 是 c_d"
+    assert (
+        built["chapters/02_y"].xpath("string(//div[@class='body']//li)").strip() == "甲 <b> 是 c_d"
+    )
 
 
 def test_a_glossary_is_in_the_order_of_pinyin(built):
-    assert built["glossary"].xpath("//dt/@id") == ["term-掩码", "term-mask", "term-值", "term-value"]
+    assert built["glossary"].xpath("//dt/@id") == [
+        "term-掩码",
+        "term-mask",
+        "term-值",
+        "term-value",
+    ]
 
 
 def test_a_page_without_chinese_says_so_and_is_english(built):
