@@ -60,7 +60,7 @@ function wrong() {
   if (signs.length)
     found.push(
       `no font on this machine has ${signs.slice(0, 9).join(" ")}: ${signs.length} signs` +
-        " (for Chinese install one; Debian: apt install fonts-wqy-microhei)",
+        " (for Chinese install one; Debian: apt install fonts-noto-cjk)",
     );
   return found;
 }
