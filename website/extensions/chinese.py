@@ -72,7 +72,7 @@ def translated(text: str, pieces: list[Piece]) -> str:
 def shown(piece: Piece, found: Piece | None) -> str:
     """The text of a piece; of one whose English has changed since, with a line that says so."""
     if found is None:
-        return piece.english
+        return "\n".join(map(said, piece.english.split("\n")))  # as the ledger, which is made
     stale = found.stale or found.english != piece.english
     return found.chinese + f"\n\n{'  ' * bool(TERM.match(found.chinese))}{SAYS_STALE}" * stale
 
@@ -143,9 +143,15 @@ class Addresses(SphinxTransform):
                 slugs[myst] = (section.line or 0, name, section[0].astext())
 
 
+def is_english(docname: str, title: str) -> bool:
+    """Whether the page has no translation, and none is made of its lines, as of the ledger's."""
+    translated = (FOLDER / f"{docname}.md").exists() or re.search(f"[{HAN}]", title)
+    return speaks_chinese() and not translated
+
+
 def say_untranslated(app: Sphinx, doctree: nodes.document) -> None:
     title = next(doctree.findall(nodes.title), None)
-    if speaks_chinese() and title and not (FOLDER / f"{app.env.docname}.md").exists():
+    if title and is_english(app.env.docname, title.astext()):
         note = nodes.paragraph("", said("This page is in English."), classes=["book-untranslated"])
         title.parent.insert(1, note)
 
@@ -155,7 +161,7 @@ def speak_on_pages(
 ) -> None:
     """Templates say their words by ``said``; a page without a translation is marked as English."""
     context["said"] = said
-    if speaks_chinese() and doctree is not None and not (FOLDER / f"{page}.md").exists():
+    if doctree is not None and is_english(page, context["title"]):
         context["body"] = f'<div lang="en">{context["body"]}</div>'
     for _, entries in context.get("genindexentries", []):
         if speaks_chinese():
