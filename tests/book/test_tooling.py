@@ -55,5 +55,5 @@ def test_the_gate_has_all_its_parts():
     gate = (ROOT / ".ci/run").read_text(encoding="utf-8")
     parts = re.findall(r"^(?:make|\.venv/bin/python -m) [^#\n]*[^#\s]", gate, re.M)
     soft = ".venv/bin/python -m pytest -n 0 tests/package/soft_cuda/check.py"
-    every = ["make lint", "make types", "make test", soft, "make book pdf epub site-check"]
+    every = ["make lint", "make types", "make test", soft, "make book pdf epub zh site-check"]
     assert parts == every
