@@ -21,7 +21,7 @@ STAGE = ROOT / "_build" / "zh"
 
 
 def check() -> int:
-    """Brings all translations up; 1 if a program finds fault with one that isn't stale."""
+    """Brings all translations up; 1 if a program finds a sure fault in one that isn't stale."""
     wrong = 0
     for path in sorted(FOLDER.rglob("*.md")):
         pieces = brought_up(path)
@@ -31,7 +31,7 @@ def check() -> int:
             told = ["its English is another now"] if piece.stale else faults(piece)
             for fault in told:
                 print(f"{name}: {piece.kind} {piece.key or piece.english}: {fault}")
-                wrong += not piece.stale
+                wrong += not (piece.stale or fault.startswith("numbers"))  # which may be in words
         done, stale = sum(bool(p.chinese) for p in pieces), sum(p.stale for p in pieces)
         print(f"{name}: {done} of {len(pieces)} pieces are in Chinese, {stale} of them stale")
     return int(wrong > 0)

@@ -11,7 +11,7 @@ from transformer_book.claims import MIME
 from website import chinese, words
 from website.extensions import chinese as extension
 from website.extensions.chinese import translated
-from website.translation import FOLDER, Piece, faults, pieces_of, read, synced, write
+from website.translation import FOLDER, Piece, faults, pieces_of, read, replace, synced, write
 
 FILES = sorted(FOLDER.rglob("*.md"))
 SVG = (
@@ -222,6 +222,9 @@ def test_check_writes_new_english_above_the_chinese_and_stops_nobody(tmp_path, m
     path.write_text(path.read_text("utf-8").replace("<!-- stale -->\n", ""), encoding="utf-8")
     assert chinese.check() == 1
     assert "page: part a-page: formulas: 1 and 0" in capsys.readouterr().out
+    write([replace(piece, chinese="# 一页\n\n有 $n$ 个词，200 个。", stale=False)], path)
+    assert chinese.check() == 0  # a number may have been a word
+    assert "numbers: only English [], only Chinese ['200']" in capsys.readouterr().out
 
 
 PAGES = {
