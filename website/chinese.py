@@ -24,7 +24,7 @@ def check() -> int:
     """Brings all translations up; 1 if a program finds a sure fault in one that isn't stale."""
     wrong = 0
     for path in sorted(FOLDER.rglob("*.md")):
-        pieces = brought_up(path)
+        pieces = brought_up(path) or read(path)  # of a page that is gone, all stay
         write(pieces, path)
         name = path.relative_to(FOLDER).with_suffix("")
         for piece in pieces:
@@ -53,13 +53,16 @@ def brought_up(path: Path) -> list[Piece]:
 def script_of_today(piece: Piece) -> Piece:
     """A script's piece; one whose English is no more gets the lines that are most like it."""
     folder = ROOT / ("transformer_book" if piece.key.startswith("explorer/") else "website")
-    text = (folder / piece.key).read_text(encoding="utf-8")
+    path = folder / piece.key
+    if not path.is_file():
+        return replace(piece, stale=True)
+    text = path.read_text(encoding="utf-8")
     if piece.english in text:
         return piece
     lines, n = text.split("\n"), len(piece.english.split("\n"))
     parts = ["\n".join(lines[i : i + n]) for i in range(len(lines) - n + 1)]
     like = get_close_matches(piece.english, parts, n=1, cutoff=0)
-    return replace(piece, english=like[0], stale=True)
+    return replace(piece, english=like[0] if like else piece.english, stale=True)
 
 
 def build() -> int:

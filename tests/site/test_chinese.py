@@ -213,8 +213,15 @@ def test_check_writes_new_english_above_the_chinese_and_stops_nobody(tmp_path, m
         [Piece("part", "a-page", "# A page\n\nIt has words.", "# 一页\n\n有词。")],
         tmp_path / "zh/page.md",
     )
-    (tmp_path / "zh/gone.md").touch()
+    gone = [Piece("part", "a", "A.", "甲。"), Piece("script", "gone.js", "a()", "甲()")]
+    write(gone[:1], tmp_path / "zh/gone.md")
+    write(gone[1:], tmp_path / "zh/scripts/gone.md")
+    (tmp_path / "new.md").write_text("# New\n", encoding="utf-8")
+    (tmp_path / "zh/new.md").touch()
     assert chinese.check() == 0
+    assert read(tmp_path / "zh/gone.md") == gone[:1]  # Chinese of what is no more is not lost
+    assert read(tmp_path / "zh/scripts/gone.md") == [replace(gone[1], stale=True)]
+    assert read(tmp_path / "zh/new.md") == [Piece("part", "new", "# New")]
     (piece,) = read(tmp_path / "zh/page.md")
     assert (piece.english, piece.stale) == ("# A page\n\nIt has $n$ words.", True)
     assert "page: 1 of 1 pieces are in Chinese, 1 of them stale" in capsys.readouterr().out
