@@ -237,17 +237,18 @@ def test_check_writes_new_english_above_the_chinese_and_stops_nobody(tmp_path, m
 PAGES = {
     "index": "# A\n\n```{toctree}\nchapters/01_x\nglossary\nother\n```",
     "chapters/01_x": "# 1. One\n\n**The question.** Of what?\n\n## 1.1 Sums\n\n"
-    "**Figure 1.1.** A picture.\n\n## Plain\n\nSee [sums](#sec-1.1).\n\n## Plain\n\nAgain.\n",
+    "**Figure 1.1.** A picture.\n\n## Alone\n\nOne.\n\n## Plain\n\nSee [sums](#sec-1.1).\n\n## Plain\n\nAgain.\n",
     "chapters/02_y": "# 2. Two\n\n- [a \\<b> is c\\_d](#claim-a)\n\nSee chapter 1.\n",
-    "glossary": "# Words\n\n```{glossary}\nmask\n掩码\n  Hides.\n\nvalue\n值\n  Is taken.\n```\n",
+    "glossary": "# Words\n\n```{glossary}\naxis\n轴\n  Is summed.\n\nmask\n掩码\n  Hides.\n```\n",
     "other": "# Other\n\nIn English.\n",
 }
 SAID = {
     "# 1. One\n\n**The question.** Of what?": "# 1. 一\n\n**问题。** 关于什么？",
     "## 1.1 Sums\n\n**Figure 1.1.** A picture.": "## 1.1 和\n\n**图 1.1** 一张图。",
+    "## Alone\n\nOne.": "## 独有\n\n一。",
     "## Plain\n\nSee [sums](#sec-1.1).": "## 平常\n\n见 [1.1 节](#sec-1.1)。",
     "mask\n掩码\n  Hides.": "掩码\nmask\n  遮住。",
-    "value\n值\n  Is taken.": "值\nvalue\n  拿走的。",
+    "axis\n轴\n  Is summed.": "轴\naxis\n  沿着它求和。",
 }
 
 
@@ -284,8 +285,9 @@ def built(tmp_path_factory):
 
 def test_sections_figures_and_links_keep_the_english_addresses(built):
     page = built["chapters/01_x"]
-    assert [head.text for head in page.iter("h1", "h2")][:3] == ["1. 一", "1.1 和", "平常"]
-    assert {"sec-1.1", "fig-1.1", "plain"} <= {*page.xpath("//@id")}
+    assert [head.text for head in page.iter("h1", "h2")][:4] == ["1. 一", "1.1 和", "独有", "平常"]
+    assert {"sec-1.1", "fig-1.1"} <= {*page.xpath("//@id")}
+    assert "alone" in page.xpath("//*[h2[starts-with(., '独有')]]/descendant-or-self::*/@id")
     assert len(page.xpath("//@id")) == len({*page.xpath("//@id")})
     assert page.xpath("//a[contains(., '1.1 节')]/@href") == ["#sec-1.1"]
     assert page.xpath("//p[@class='book-question']")
@@ -302,8 +304,8 @@ def test_a_glossary_is_in_the_order_of_pinyin(built):
     assert built["glossary"].xpath("//dt/@id") == [
         "term-掩码",
         "term-mask",
-        "term-值",
-        "term-value",
+        "term-轴",
+        "term-axis",
     ]
 
 
