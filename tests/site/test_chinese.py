@@ -237,7 +237,8 @@ def test_check_writes_new_english_above_the_chinese_and_stops_nobody(tmp_path, m
 PAGES = {
     "index": "# A\n\n```{toctree}\nchapters/01_x\nglossary\nother\n```",
     "chapters/01_x": "# 1. One\n\n**The question.** Of what?\n\n## 1.1 Sums\n\n"
-    "**Figure 1.1.** A picture.\n\n## Alone\n\nOne.\n\n## Plain\n\nSee [sums](#sec-1.1).\n\n## Plain\n\nAgain.\n",
+    "**Figure 1.1.** A picture.\n\n## Alone\n\nOne.\n\n"
+    "## Plain\n\nSee [sums](#sec-1.1).\n\n## Plain\n\nAgain.\n",
     "chapters/02_y": "# 2. Two\n\n- [a \\<b> is c\\_d](#claim-a)\n\nSee chapter 1.\n",
     "glossary": "# Words\n\n```{glossary}\naxis\n轴\n  Is summed.\n\nmask\n掩码\n  Hides.\n```\n",
     "other": "# Other\n\nIn English.\n",
